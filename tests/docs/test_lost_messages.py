@@ -21,7 +21,7 @@ WAYS = {
     "told": {"peers.tell"},
     "asked again": {"peers.ask_again"},
 }
-ALSO_TOLD = {"COMMIT_FINISH", "MOVES_PAUSE"}
+ALSO_TOLD = {"COMMIT_FINISH", "COPY_BEGIN", "MOVES_PAUSE"}
 """Requests of which one form is told."""
 NAMES = {*control_pb2.RpcType.keys(), *data_pb2.RpcType.keys()}
 ANSWERS = {"ACK"}

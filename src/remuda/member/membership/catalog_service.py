@@ -12,7 +12,13 @@ from remuda.catalog.catalog import Catalog
 from remuda.catalog.edits import DropMap, DropView, Edit, PutMap, PutView
 from remuda.cluster.decree import majority
 from remuda.datatypes.schema import MapSchema
-from remuda.errors import InternalError, MemberUnavailable, SchemaChanged, UndefinedMap
+from remuda.errors import (
+    InternalError,
+    MemberUnavailable,
+    SchemaChanged,
+    UndefinedMap,
+    ViewChanged,
+)
 from remuda.member.base.core import Core
 from remuda.member.base.peers import Peers
 from remuda.member.state.log import fields
@@ -25,6 +31,10 @@ from remuda.storage.maps.map_store import MapStore
 log = logging.getLogger(__name__)
 
 ATTEMPTS = 3
+INSTALL_AGAIN = 0.1
+"""Seconds before a member in another view is asked again to install a catalog."""
+VIEW_PATIENCE = 60.0
+"""Seconds for which such a member is asked: it comes to this view, or is lost, long before."""
 
 
 class CatalogService:
@@ -137,26 +147,34 @@ class CatalogService:
         """Install on all other live members, which must make a majority of the view (design rule
         13); None, or the newest state that one of them keeps instead: a newer one, or another one
         of the same version (left by a former coordinator). Raises MemberUnavailable."""
+        core = self._core
+        answers: dict[int, control_pb2.CatalogState] = {}
+        deadline = core.world.clock.monotonic() + VIEW_PATIENCE
+        while others := {*core.live_members()} - {core.number} - answers.keys():
+            replies = await asyncio.gather(
+                *(self._install_at(number, catalog) for number in sorted(others)),
+                return_exceptions=True,
+            )
+            refused = False
+            for number, reply in zip(sorted(others), replies, strict=True):
+                if isinstance(reply, ViewChanged) and core.world.clock.monotonic() < deadline:
+                    # The others have the change already. To let the statement run again would tell
+                    # its client of this change, as if another one had made it.
+                    refused = True
+                elif not isinstance(reply, BaseException):
+                    answers[number] = reply
+                elif number not in core.lost:  # else a majority must do; it catches up
+                    raise reply
+            if refused:
+                await asyncio.sleep(INSTALL_AGAIN)
         state = self._state(catalog)
-        others = [number for number in self._core.live_members() if number != self._core.number]
-        replies = await asyncio.gather(
-            *(self._peers.request(number, RpcType.CATALOG_INSTALL, state) for number in others),
-            return_exceptions=True,
-        )
         newest: control_pb2.CatalogState | None = None
-        reached = 1
-        for number, reply in zip(others, replies, strict=True):
-            if isinstance(reply, BaseException):
-                if number in self._core.lost:
-                    continue  # a majority must do; if it is heard again, it catches up
-                raise reply
-            reached += 1
-            told = control_pb2.CatalogState.FromString(reply.pbody)
-            self._core.observe(told.context)
+        for told in answers.values():
             differs = told.maps != state.maps or told.views != state.views
-            refused = told.version > catalog.version or differs
-            if refused and (newest is None or told.version > newest.version):
+            overtaken = told.version > catalog.version or differs
+            if overtaken and (newest is None or told.version > newest.version):
                 newest = told
+        reached = 1 + len(answers.keys() & core.view.by_number.keys())
         voters = len(self._core.view.members)
         if newest is None and reached < majority(voters):
             raise MemberUnavailable(
@@ -165,6 +183,15 @@ class CatalogService:
                 hint="Look at it again when the cluster is whole.",
             )
         return newest
+
+    async def _install_at(self, number: int, catalog: Catalog) -> control_pb2.CatalogState:
+        """What the member has afterwards. Raises ViewChanged for a member in another view, and
+        TransientError."""
+        state = self._state(catalog)
+        reply = await self._peers.request(number, RpcType.CATALOG_INSTALL, state)
+        told = control_pb2.CatalogState.FromString(reply.pbody)
+        self._core.observe(told.context)
+        return told
 
     def state(self) -> control_pb2.CatalogState:
         """For a process that joins."""
