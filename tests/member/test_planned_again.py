@@ -6,11 +6,21 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
+import psycopg
 import pytest
 
-from remuda.errors import DivisionByZero, SchemaChanged, UndefinedMap
+from remuda.errors import (
+    DivisionByZero,
+    MemberLeaving,
+    NoLease,
+    RemudaError,
+    SchemaChanged,
+    UndefinedMap,
+    ViewChanged,
+)
 from remuda.member.statements import replanning as planned_again
 
+ALTERED = SchemaChanged('map "m" was altered meanwhile')
 ROWS = [(1, 10), (2, 20), (3, 30)]
 
 
@@ -19,9 +29,9 @@ async def make(client: Any) -> None:
     await client.sql("INSERT INTO m VALUES (1, 10), (2, 20), (3, 30)")
 
 
-def failing(member: Any, times: int) -> list[object]:
-    """The first ``times`` queries of the member fail as if a map had been altered; the list counts
-    all that begin."""
+def failing(member: Any, times: int, error: RemudaError = ALTERED) -> list[object]:
+    """The first ``times`` queries of the member fail as if a map had been altered, or with another
+    ``error``; the list counts all that begin."""
     queries = member.statements._queries
     begin, begun = queries.begin, []
 
@@ -29,7 +39,7 @@ def failing(member: Any, times: int) -> list[object]:
         begun.append(query)
         if len(begun) > times:
             return begin(query, start, ended, *rest)
-        return ended(SchemaChanged('map "m" was altered meanwhile'))
+        return ended(error)
 
     queries.begin = begins
     return begun
@@ -43,6 +53,34 @@ def test_a_query_is_run_again_as_long_as_it_has_told_nothing(in_cluster: Any) ->
         assert sorted(await client.sql("SELECT a, b FROM m WHERE b > 5")) == ROWS
         assert len(begun) == 4
         assert len(set(begun)) == 4
+        await cluster.idle()
+
+    in_cluster(scenario, members=2)
+
+
+@pytest.mark.parametrize("error", [NoLease("it is not heard"), ViewChanged("in view 7")])
+def test_statements_of_clients_that_do_not_retry_wait_longer(
+    in_cluster: Any, monkeypatch: pytest.MonkeyPatch, error: RemudaError
+) -> None:
+    """Remuda's clients ask another member; a driver of PostgreSQL only fails."""
+    monkeypatch.setattr(planned_again, "PATIENCE", 0.0)
+    monkeypatch.setattr(planned_again, "UNAIDED_PATIENCE", 100.0)
+
+    async def scenario(cluster: Any) -> None:
+        client = await cluster.client(1)
+        await make(client)
+        host, port = cluster.member(1).postgres.address.split(":")
+        door = await psycopg.AsyncConnection.connect(
+            host=host, port=port, user="bob", autocommit=True
+        )
+        begun = failing(cluster.member(1), 4, error)
+        found = await door.execute("SELECT a, b FROM m WHERE b > 5 ORDER BY a")
+        assert await found.fetchall() == ROWS
+        assert len(begun) == 5
+        failing(cluster.member(1), 100, MemberLeaving("member 1 is leaving"))
+        with pytest.raises(psycopg.OperationalError, match="is leaving"):
+            await door.execute("SELECT a, b FROM m WHERE b > 5 ORDER BY a")
+        await door.close()
         await cluster.idle()
 
     in_cluster(scenario, members=2)

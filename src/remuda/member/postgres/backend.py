@@ -447,6 +447,7 @@ class Backend:
             takes_transactions=True,
             sent=sent,
             planned_by=by,
+            unaided=True,
         )
 
     def _with_prepared(self, text: str, session: ClientSession) -> ClientSession:

@@ -140,6 +140,8 @@ class Statement:
     """Set where the client was told of the result of a plan: it is that plan which runs."""
     traceparent: str = ""
     """The client's span, as W3C Trace Context has it."""
+    unaided: bool = False
+    """Its client sends nothing again by itself, and knows no other member."""
     locking: bool = False
     """SELECT ... FOR UPDATE, FOR SHARE: what it reads must be the same at the commit."""
     progress: Progress = field(default_factory=Progress)

@@ -6,6 +6,7 @@ from __future__ import annotations
 from remuda.errors import (
     JobAborted,
     MemberGivenUp,
+    MemberLeaving,
     MemberSuspected,
     MemberUnavailable,
     NotServed,
@@ -27,6 +28,8 @@ _FOR_CLIENTS = (NotServed, MemberGivenUp, PartitionsLost, PartitionsUnreachable)
 PATIENCE = 5.0
 """Seconds after the first time in which it is run again: by then all members should have the same
 view and the same catalog, and one of a stream of changes should have left a gap."""
+UNAIDED_PATIENCE = 30.0
+"""The same for clients that do not ask again by themselves."""
 OWNERS_ATTEMPTS = 20
 """So often at most where the client has named the partitions: it knows better who has them now."""
 _PAUSE = 0.002
@@ -37,7 +40,8 @@ _LONGEST_PAUSE = 0.1
 def pause_before_next(statement: Statement, error: RemudaError, now: float) -> float | None:
     """Seconds to wait before ``statement``, which has met ``error``, is planned again; None: it is
     not. ``now`` are monotonic seconds. Each call counts."""
-    if not (isinstance(error, PLANNED_AGAIN) or _wrote_nothing(statement, error)):
+    refused = statement.unaided and _refused(error)
+    if not (refused or isinstance(error, PLANNED_AGAIN) or _wrote_nothing(statement, error)):
         return None
     if statement.error is not None:
         return None
@@ -50,10 +54,20 @@ def pause_before_next(statement: Statement, error: RemudaError, now: float) -> f
         progress.queued += SUSPICION_PAUSE
         return SUSPICION_PAUSE if now < progress.suspicion_until else None
     if not progress.again_until:
-        progress.again_until = now + PATIENCE
+        progress.again_until = now + (UNAIDED_PATIENCE if statement.unaided else PATIENCE)
     owned = isinstance(error, ViewChanged) and statement.partitions is not None
     again = progress.tries < OWNERS_ATTEMPTS if owned else now < progress.again_until
     return min(_PAUSE * progress.tries**2, _LONGEST_PAUSE) if again else None
+
+
+def _refused(error: RemudaError) -> bool:
+    """Whether a member has refused the statement for now, before anything was done. One that leaves
+    refuses it for good."""
+    return (
+        isinstance(error, NotServed)
+        and not isinstance(error, MemberLeaving)
+        and not error.may_have_run
+    )
 
 
 def _wrote_nothing(statement: Statement, error: RemudaError) -> bool:
