@@ -30,11 +30,11 @@ from remuda.member.base.loop_handoff import Hop
 from remuda.member.base.offload import Offload
 from remuda.member.journal.group import GroupCommit
 from remuda.member.journal.replay import restored
-from remuda.member.journal.rows import Packings, encode_batch
 from remuda.member.metrics.measures import Measures
 from remuda.member.state.transaction_sets import Write
 from remuda.rpc import codec
 from remuda.rpc.messages import control_pb2
+from remuda.snapshot.log_rows import Packings, encode_batch
 from remuda.storage.format import records as log
 from remuda.storage.format.record_codec import encode_record
 from remuda.storage.format.segment import FRAME_OVERHEAD, Identity

@@ -50,7 +50,7 @@ def test_what_the_workers_of_spark_import() -> None:
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     heavy = {"pandas", "sqlglot", "yaml", "remuda.member", "remuda.execution"}
     heavy |= {f"remuda.spark.{name}" for name in ("hosting", "loading", "pipeline")}
-    heavy |= {"remuda.spark.transfer.cut_reader"}
+    heavy |= {"remuda.spark.transfer.cut_reader", "remuda.client.core", "remuda.client.blocking"}
     assert heavy & set(done.stdout.split()) == set()
 
 

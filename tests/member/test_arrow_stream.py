@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 from remuda.errors import ProtocolError
-from remuda.member.base.arrow_stream import decode, encode
+from remuda.rpc.arrow_stream import decode, encode
 
 
 def text(offsets: list[int], data: bytes) -> pa.Array:

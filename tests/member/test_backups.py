@@ -14,9 +14,9 @@ from remuda.config import MemberConfig
 from remuda.datatypes.arrow import engine_schema
 from remuda.datatypes.timestamp import from_micros
 from remuda.datatypes.values import array_to_values
-from remuda.member.base import arrow_stream
 from remuda.member.member import Member
 from remuda.member.state.routing import Router
+from remuda.rpc import arrow_stream
 from remuda.rpc.messages import user_pb2
 from remuda.rpc.messages.user_pb2 import RpcType
 from remuda.storage.maps.map_store import MapStore

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from remuda.errors import MemberUnavailable, NotServed, QueryTimeout, RemudaError
-from remuda.member.base import arrow_stream
+from remuda.rpc import arrow_stream
 from remuda.rpc.messages import user_pb2
 from remuda.rpc.messages.user_pb2 import RpcType
 

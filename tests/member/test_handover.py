@@ -24,7 +24,6 @@ from remuda.errors import (
     ViewChanged,
 )
 from remuda.limits import PARTITIONS
-from remuda.member.base import arrow_stream
 from remuda.member.base.forwarding import LocalCall
 from remuda.member.commits import move_pauses
 from remuda.member.commits.job_rows import Frame
@@ -33,6 +32,7 @@ from remuda.member.state.commit_work import Work
 from remuda.member.state.routing import Router
 from remuda.member.state.transaction_sets import PartWork, Write
 from remuda.member.transactions.apply import Applying
+from remuda.rpc import arrow_stream
 from remuda.rpc.messages import user_pb2
 from remuda.rpc.messages.control_pb2 import RpcType as ControlType
 from remuda.rpc.messages.user_pb2 import RpcType

@@ -19,9 +19,9 @@ from remuda.errors import (
     TypeMismatch,
     UniqueViolation,
 )
-from remuda.member.base.arrow_stream import encode
 from remuda.member.state.routing import Router
 from remuda.rpc import codec
+from remuda.rpc.arrow_stream import encode
 from remuda.rpc.messages import common_pb2, user_pb2
 from remuda.rpc.messages.user_pb2 import RpcType
 from remuda.storage.staging import precomputed as ahead

@@ -19,11 +19,12 @@ from remuda.datatypes.sql import BIGINT
 from remuda.datatypes.timestamp import FOREVER
 from remuda.limits import PARTITIONS
 from remuda.member.journal import checkpoint as wal_checkpoint
-from remuda.member.journal.replay import Restored, restored
-from remuda.member.journal.rows import Packings, encode_batch, key_columns
+from remuda.member.journal.replay import restored
 from remuda.member.state.transaction_sets import Write
 from remuda.rpc import codec
 from remuda.rpc.messages import control_pb2
+from remuda.snapshot.log_replay import Restored
+from remuda.snapshot.log_rows import Packings, encode_batch, key_columns
 from remuda.storage.chunks.chunk import Chunk
 from remuda.storage.chunks.keys import KeyRule
 from remuda.storage.format import records as log

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from remuda.member.snapshots.restored import STAGED_ROWS, STAGED_SIZE, RestoredRows
+from remuda.snapshot.rows import STAGED_ROWS, STAGED_SIZE, RestoredRows
 
 ENDS = np.arange(STAGED_ROWS + 7, dtype=np.int64)
 

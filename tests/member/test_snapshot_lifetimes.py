@@ -12,7 +12,7 @@ from logged import logged_cluster, memory_disk, on_disk, picture
 from tests.member.conftest import TestCluster
 
 from remuda.datatypes.timestamp import FOREVER, expiry
-from remuda.member.snapshots.restored import own_ends
+from remuda.snapshot.rows import own_ends
 
 
 def ends(cluster: TestCluster, name: str) -> dict[Any, int]:

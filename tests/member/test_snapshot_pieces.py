@@ -17,7 +17,7 @@ from tests.member.conftest import TestClient, TestCluster
 
 from remuda.cli.main import main
 from remuda.errors import DuplicateObject, InputError, Position, ResourceError, UndefinedMap
-from remuda.member.snapshots.export import (
+from remuda.snapshot.export import (
     Exported,
     Target,
     _cannot,
@@ -27,7 +27,7 @@ from remuda.member.snapshots.export import (
     finish_export,
     target_of,
 )
-from remuda.member.snapshots.pieces import (
+from remuda.snapshot.pieces import (
     BaseWriter,
     NewBase,
     begin_base,
@@ -36,8 +36,8 @@ from remuda.member.snapshots.pieces import (
     finish_base,
     pieces_of,
 )
-from remuda.member.snapshots.plans import planned
-from remuda.member.snapshots.storage import open_store
+from remuda.snapshot.plans import planned
+from remuda.snapshot.store import open_store
 from remuda.sql.trees.snapshot import RestoreSnapshotTree
 from remuda.storage.format.manifest import Manifest
 from remuda.storage.snapshot import writing

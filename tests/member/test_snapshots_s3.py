@@ -14,7 +14,7 @@ from logged import logged_cluster
 from tests.member.test_log_archive import turn
 
 from remuda.errors import DuplicateObject, RemudaError, ResourceError, UndefinedObject
-from remuda.member.snapshots.storage import open_store
+from remuda.snapshot.store import open_store
 from remuda.storage.snapshot.object_store import ObjectStore
 from remuda.world import system_world
 

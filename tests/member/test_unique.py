@@ -22,7 +22,7 @@ from remuda.errors import (
     TransientError,
     UniqueViolation,
 )
-from remuda.member.base import arrow_stream
+from remuda.rpc import arrow_stream
 from remuda.rpc.messages import user_pb2
 from remuda.rpc.messages.user_pb2 import RpcType
 

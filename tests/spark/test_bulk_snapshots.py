@@ -18,7 +18,7 @@ from tests.member.logged import logged_cluster
 
 import remuda
 from remuda.errors import DataCorrupted, InputError, UndefinedObject
-from remuda.member.snapshots.storage import open_store
+from remuda.snapshot.store import open_store
 from remuda.spark import snapshots
 from remuda.spark.pieces import run_pieces
 from remuda.spark.snapshots import (

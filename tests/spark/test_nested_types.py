@@ -14,7 +14,7 @@ from remuda.datatypes.arrow import external_schema, to_external
 from remuda.datatypes.schema import Column, MapSchema
 from remuda.datatypes.values import array_to_values, to_physical, values_to_array
 from remuda.errors import InvalidText, NotSupported
-from remuda.spark.transfer.reader import arrow_schema, exact
+from remuda.spark.transfer.arrow_rows import arrow_schema, exact
 from remuda.spark.transfer.rows import engine_batch
 from remuda.spark.transfer.types import fits, spark_schema, spark_type, sql_type
 

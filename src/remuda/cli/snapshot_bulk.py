@@ -135,7 +135,7 @@ def _export(options: argparse.Namespace, moment: Callable[[str, str], datetime])
                 key_file=options.key_file,
             )
     else:
-        offline = import_module("remuda.member.snapshots.offline")
+        offline = import_module("remuda.snapshot.offline")
         done = offline.export_snapshot(
             options.store,
             options.name,

@@ -6,6 +6,7 @@ plus a logical counter in the low bits. Source: Kulkarni et al., "Logical Physic
 
 from __future__ import annotations
 
+import datetime as dt
 from typing import Final
 
 LOGICAL_BITS: Final = 10
@@ -18,6 +19,7 @@ HANDOVER_MARK: Final = EXPIRY_MARK - 1
 """The logical part of the timestamps at which partitions go from member to member: versions that
 end or begin there do so because of the move, and nothing has happened to their rows."""
 BEGINNING: Final = 0
+_EPOCH: Final = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 
 
 def from_micros(micros: int) -> int:
@@ -26,6 +28,11 @@ def from_micros(micros: int) -> int:
 
 def to_micros(timestamp: int) -> int:
     return timestamp >> LOGICAL_BITS
+
+
+def moment(micros: int) -> dt.datetime:
+    """The moment so many microseconds after the begin of 1970, in UTC."""
+    return _EPOCH + dt.timedelta(microseconds=micros)
 
 
 def expiry(begin: int, micros: int) -> int:

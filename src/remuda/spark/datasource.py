@@ -10,6 +10,7 @@ Writing (append = put by key, overwrite = replace the whole content; all rows ap
     df.write.format("remuda").option("address", a).option("map", "flights").mode("append").save()
 
 Spark finds the source by itself through the module ``pyspark_remuda``. Options: ``options.KNOWN``.
+Imports in methods keep the client out of workers that read a cut of a snapshot.
 """
 
 from __future__ import annotations
@@ -26,17 +27,10 @@ from pyspark.sql.datasource import (
 )
 from pyspark.sql.types import StructType
 
-from remuda.datatypes.schema import MapSchema
 from remuda.errors import InputError
 from remuda.spark.session import SOURCE_SETTINGS
-from remuda.spark.streams.reader import RemudaStreamReader, stream_fields
-from remuda.spark.streams.writer import ForeachBatchWriter, RemudaStreamWriter
-from remuda.spark.transfer.grid import connect, connecting, query_columns
 from remuda.spark.transfer.options import Options
-from remuda.spark.transfer.reader import RemudaReader
 from remuda.spark.transfer.tables import keeping_options, options_of
-from remuda.spark.transfer.types import chosen_schema
-from remuda.spark.transfer.writer import RemudaWriter
 
 if TYPE_CHECKING:
     from remuda.spark.transfer.cut_reader import CutReader
@@ -62,18 +56,15 @@ class RemudaDataSource(DataSource):
     def _schema(self) -> StructType:
         options = Options.parse(self.options)
         if options.starting_from is not None:
-            with connect(options.address, options.security) as client:
-                return stream_fields(client.describe(options.streams()), options)
+            from remuda.spark import grid_source  # noqa: PLC0415
+
+            return grid_source.stream_schema(options)
         options = options.reads()
         if options.of_a_cut:
             return _cut_reader().open(options).wanted
-        with connect(options.address, options.security) as client:
-            if options.query is not None:
-                columns = query_columns(client, options.query)
-                return chosen_schema("the query", columns, options.columns)
-            assert options.map is not None
-            found = client.describe(options.map)
-        return chosen_schema(f"map {found.name}", found.columns, options.columns)
+        from remuda.spark import grid_source  # noqa: PLC0415
+
+        return grid_source.batch_schema(options)
 
     def reader(self, schema: StructType) -> DataSourceReader:
         options = Options.parse(options_of(schema, self.options)).reads()
@@ -81,30 +72,25 @@ class RemudaDataSource(DataSource):
             raise InputError('option "startingFrom" goes with readStream')
         if options.of_a_cut:
             return _cut_reader().open(options, schema)
-        described: MapSchema | None = None
-        if options.map is not None:
-            with connect(options.address, options.security) as client:
-                described = client.describe(options.map)
-        return RemudaReader(options, schema, described, connecting(options.security))
+        from remuda.spark import grid_source  # noqa: PLC0415
+
+        return grid_source.reader(options, schema)
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceArrowWriter:
         options = Options.parse(options_of(schema, self.options))
-        if options.of_stream is not None:
-            connect_ = connecting(options.security)
-            return ForeachBatchWriter(
-                RemudaStreamWriter.begin(options, schema, overwrite, connect_)
-            )
-        return RemudaWriter.begin(options, schema, overwrite, connecting(options.security))
+        from remuda.spark import grid_source  # noqa: PLC0415
+
+        return grid_source.writer(options, schema, overwrite)
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802
-        options = Options.parse(self.options)
-        with connect(options.address, options.security) as client:
-            described = client.describe(options.streams())
-        return RemudaStreamReader(options, schema, described, connecting(options.security))
+        from remuda.spark import grid_source  # noqa: PLC0415
+
+        return grid_source.stream_reader(Options.parse(self.options), schema)
 
     def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamArrowWriter:  # noqa: N802
-        options = Options.parse(self.options)
-        return RemudaStreamWriter.begin(options, schema, overwrite, connecting(options.security))
+        from remuda.spark import grid_source  # noqa: PLC0415
+
+        return grid_source.stream_writer(Options.parse(self.options), schema, overwrite)
 
 
 def prepare(spark: SparkSession) -> SparkSession:
@@ -121,7 +107,7 @@ def prepare(spark: SparkSession) -> SparkSession:
 
 
 def _cut_reader() -> type[CutReader]:
-    # It replays as members do, with their engine: seconds of imports in every Python worker.
+    # It replays logs as members do, with their stores: most Python workers never need it.
     from remuda.spark.transfer.cut_reader import CutReader  # noqa: PLC0415
 
     return CutReader

@@ -20,7 +20,7 @@ from remuda.execution.evaluate.compile import Compiler
 from remuda.execution.evaluate.decimals import canonical
 from remuda.plan.codec import decode
 from remuda.plan.expression import Expression
-from remuda.spark.transfer.reader import without_extensions
+from remuda.spark.transfer.arrow_rows import without_extensions
 from remuda.spark.transfer.types import spark_type
 
 EXPRESSIONS_KEPT = 256

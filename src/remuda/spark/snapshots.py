@@ -18,7 +18,7 @@ from pyspark.sql import SparkSession
 from remuda.client.blocking.client import Client
 from remuda.client.values.row import Row
 from remuda.errors import InputError
-from remuda.member.snapshots.export import (
+from remuda.snapshot.export import (
     Exported,
     Target,
     abandon_export,
@@ -27,8 +27,8 @@ from remuda.member.snapshots.export import (
     finish_export,
     target_of,
 )
-from remuda.member.snapshots.offline import Store, path_to
-from remuda.member.snapshots.pieces import (
+from remuda.snapshot.offline import Store, path_to
+from remuda.snapshot.pieces import (
     BaseWriter,
     NewBase,
     Piece,

@@ -13,8 +13,8 @@ from remuda.datatypes.schema import Column
 from remuda.datatypes.timestamp import EXPIRY_MARK
 from remuda.execution.arrays import Indices
 from remuda.limits import ENCODED_BATCH_SIZE_MAX
-from remuda.member.base import arrow_stream
 from remuda.member.changes.change_logs import News
+from remuda.rpc import arrow_stream
 from remuda.session.watching import WatchedQuery
 from remuda.storage.chunks.layout import Layouts
 from remuda.storage.maps.change_log import NONE, Changes, Place

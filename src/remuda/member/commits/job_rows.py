@@ -22,13 +22,13 @@ from remuda.datatypes.conformance import of_keys
 from remuda.datatypes.schema import MapSchema
 from remuda.datatypes.view import View
 from remuda.errors import JobAborted, RemudaError, SchemaChanged, ViewChanged
-from remuda.member.base import arrow_stream
 from remuda.member.base.core import Core
 from remuda.member.base.peers import Peers
 from remuda.member.commits.move_pauses import MovePauses
 from remuda.member.commits.participants import CommitParticipants
 from remuda.member.commits.writes import PAUSE, VIEW_TIME
 from remuda.member.state.routing import Router
+from remuda.rpc import arrow_stream
 from remuda.rpc.messages import common_pb2, control_pb2
 from remuda.rpc.messages.control_pb2 import RpcType
 from remuda.rpc.transport import Request

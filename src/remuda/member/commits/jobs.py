@@ -33,7 +33,6 @@ from remuda.errors import (
     ViewChanged,
 )
 from remuda.limits import JOB_IDLE_TIMEOUT
-from remuda.member.base import arrow_stream
 from remuda.member.base.core import Call, Core, to_its_end
 from remuda.member.base.forwarding import Forwarding
 from remuda.member.base.peers import Peers
@@ -42,7 +41,7 @@ from remuda.member.commits.job_rows import Frame, JobRows
 from remuda.member.commits.turns import coordinator_of
 from remuda.member.commits.writes import refuse_uniques
 from remuda.member.state.log import fields
-from remuda.rpc import codec
+from remuda.rpc import arrow_stream, codec
 from remuda.rpc.messages import common_pb2, control_pb2, user_pb2
 from remuda.rpc.messages.control_pb2 import RpcType as ControlType
 from remuda.rpc.messages.user_pb2 import RpcType

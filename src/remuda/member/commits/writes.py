@@ -15,11 +15,11 @@ from remuda.datatypes.schema import MapSchema
 from remuda.datatypes.values import PhysicalValue
 from remuda.errors import MemberUnavailable, NotSupported, ViewChanged
 from remuda.limits import BACKUPS_MAX
-from remuda.member.base import arrow_stream
 from remuda.member.base.core import Core
 from remuda.member.base.peers import Peers
 from remuda.member.commits.commits import Commits, Work
 from remuda.member.state.routing import Router, Share
+from remuda.rpc import arrow_stream
 from remuda.rpc.messages import common_pb2, control_pb2
 from remuda.rpc.messages.control_pb2 import RpcType
 from remuda.rpc.transport import Request

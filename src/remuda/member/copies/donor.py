@@ -18,7 +18,6 @@ from typing import Final
 from remuda.config import split_address
 from remuda.datatypes.view import View
 from remuda.errors import MemberUnavailable, RemudaError
-from remuda.member.base import arrow_stream
 from remuda.member.base.core import Core
 from remuda.member.base.peers import dial
 from remuda.member.commits.commits_in_doubt import CommitsInDoubt
@@ -26,7 +25,7 @@ from remuda.member.membership.catalog_service import CatalogService
 from remuda.member.state.log import fields
 from remuda.member.transactions.transactions import Transactions
 from remuda.member.transactions.wire import fill_given
-from remuda.rpc import codec
+from remuda.rpc import arrow_stream, codec
 from remuda.rpc.connection import ChannelKind
 from remuda.rpc.messages import common_pb2, control_pb2
 from remuda.rpc.messages.control_pb2 import RpcType

@@ -21,7 +21,6 @@ from remuda.cluster import movement
 from remuda.cluster.movement import Move
 from remuda.datatypes.view import View
 from remuda.errors import RemudaError, StorageFull, TransientError
-from remuda.member.base import arrow_stream
 from remuda.member.base.core import Core
 from remuda.member.base.offload import Offload
 from remuda.member.base.peers import Peers
@@ -31,6 +30,7 @@ from remuda.member.copies.differences import Differences
 from remuda.member.membership.membership import Membership
 from remuda.member.state.log import fields
 from remuda.member.transactions.transactions import Transactions
+from remuda.rpc import arrow_stream
 from remuda.rpc.messages import common_pb2, control_pb2
 from remuda.rpc.messages.control_pb2 import RpcType
 from remuda.rpc.transport import Request

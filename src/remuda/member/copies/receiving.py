@@ -12,7 +12,6 @@ from remuda.datatypes.schema import MapSchema
 from remuda.datatypes.view import View
 from remuda.errors import RemudaError, StorageFull, TransientError, ViewChanged
 from remuda.limits import PARTITIONS
-from remuda.member.base import arrow_stream
 from remuda.member.base.core import Core
 from remuda.member.base.offload import Offload
 from remuda.member.base.peers import Peers
@@ -20,6 +19,7 @@ from remuda.member.commits.job_rows import JobRows
 from remuda.member.membership.former_copies import FormerCopies
 from remuda.member.state.log import fields
 from remuda.member.transactions.transactions import Transactions
+from remuda.rpc import arrow_stream
 from remuda.rpc.messages import common_pb2, control_pb2
 from remuda.rpc.messages.control_pb2 import RpcType
 from remuda.rpc.transport import Request

@@ -23,10 +23,10 @@ from remuda.limits import PARTITIONS
 from remuda.member.base.core import Core
 from remuda.member.journal.group import GroupCommit
 from remuda.member.journal.heard_logs import HeardLogs
-from remuda.member.journal.rows import RECORD_SIZE, Packings, encode_batch, key_columns, pieces
 from remuda.member.state.commit_work import Work
 from remuda.member.state.transaction_sets import PartWork
 from remuda.member.state.wal import NoWal
+from remuda.snapshot.log_rows import RECORD_SIZE, Packings, encode_batch, key_columns, pieces
 from remuda.storage.format import records as log
 from remuda.storage.format.segment import Identity
 from remuda.storage.log.writer import SyncMode

@@ -18,7 +18,6 @@ from remuda.datatypes.timestamp import FOREVER, expiry
 from remuda.datatypes.values import arrays_to_rows
 from remuda.datatypes.view import View
 from remuda.errors import LimitExceeded, NotServed, RemudaError, ViewChanged
-from remuda.member.base import arrow_stream
 from remuda.member.base.core import Call, Core, bug, nothing_done
 from remuda.member.base.forwarding import ForwardedCall, Forwarding, LocalCall
 from remuda.member.base.peers import Peers
@@ -28,6 +27,7 @@ from remuda.member.maps.open_map import OpenMap
 from remuda.member.maps.reads import outdated, present, read_packed
 from remuda.member.maps.writes import ALWAYS, IF_ABSENT, MapWrites, chosen, one_of_several, ttl_of
 from remuda.member.transactions.transactions import Transactions
+from remuda.rpc import arrow_stream
 from remuda.rpc.messages import user_pb2
 from remuda.rpc.messages.user_pb2 import RpcType
 from remuda.rpc.point_encoding import ROWS_OUTDATED, encode_rows

@@ -25,20 +25,14 @@ from remuda.member.base.offload import Offload
 from remuda.member.journal.checkpoint import Checkpoints
 from remuda.member.journal.folder import Folder, FolderState
 from remuda.member.journal.group import GroupCommit
-from remuda.member.journal.replay import (
-    Restored,
-    commit_job,
-    commit_part,
-    drop_job,
-    restored,
-    take_catalog,
-)
+from remuda.member.journal.replay import restored
 from remuda.member.journal.writer import MemberWal
 from remuda.member.membership.former_copies import FormerCopies
 from remuda.member.membership.membership_messages import encode_log_end
 from remuda.member.state.log import fields
 from remuda.rpc import codec
 from remuda.rpc.messages import control_pb2
+from remuda.snapshot.log_replay import Restored, commit_job, commit_part, drop_job, take_catalog
 from remuda.storage.format import records
 from remuda.storage.format.segment import Identity
 from remuda.storage.log.files import OpenedLog, open_log

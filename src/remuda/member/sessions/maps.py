@@ -13,7 +13,6 @@ from remuda.datatypes.schema import MapSchema
 from remuda.datatypes.values import PhysicalValue, arrays_to_rows
 from remuda.datatypes.violations import duplicate_key
 from remuda.errors import NotSupported, SchemaChanged
-from remuda.member.base import arrow_stream
 from remuda.member.base.core import Call, Core
 from remuda.member.maps.changes import Change
 from remuda.member.maps.maps import Maps
@@ -23,6 +22,7 @@ from remuda.member.maps.writes import ALWAYS, IF_ABSENT
 from remuda.member.sessions.keys import KeyReader
 from remuda.member.sessions.openings import Openings
 from remuda.member.sessions.session import BLIND, OpenTransaction, TransactionSessions
+from remuda.rpc import arrow_stream
 from remuda.rpc.messages import user_pb2
 from remuda.rpc.messages.user_pb2 import RpcType
 from remuda.rpc.point_encoding import ROWS_BEGUN, encode_rows, field

@@ -1,5 +1,5 @@
-"""Snapshots and cuts: making, restoring, scheduling, and the archive of logs.
+"""Snapshots and cuts of running members: making, restoring, scheduling, and the archive of logs.
 
-``making`` and ``cuts`` write pieces to a store, ``restoring`` and ``replay`` read them back,
-``catalog`` lists them, ``offline`` reads them without a cluster.
+``making`` and ``cuts`` write pieces to a store, ``restoring`` and ``replay`` put them into maps.
+The part that needs no member is ``remuda.snapshot``.
 """

@@ -15,7 +15,7 @@ from remuda.catalog.catalog import Catalog
 from remuda.datatypes.conformance import of_keys
 from remuda.datatypes.schema import MapSchema
 from remuda.limits import PARTITIONS
-from remuda.member.journal.rows import Packings, decode_batches
+from remuda.snapshot.log_rows import Packings, decode_batches
 from remuda.storage.chunks.keys import KeyRule
 from remuda.storage.format import records as log
 from remuda.storage.format.manifest import MapChanges

@@ -21,10 +21,10 @@ from remuda.member.base.core import Core
 from remuda.member.base.loop_handoff import Hop
 from remuda.member.base.offload import Offload
 from remuda.member.journal.writer import MemberWal
-from remuda.member.snapshots.catalog import catalog_text
 from remuda.member.snapshots.cuts import Cuts
 from remuda.member.snapshots.storage import SnapshotStorage
 from remuda.member.state.log import fields
+from remuda.snapshot.catalog import catalog_text
 from remuda.storage.format.headline import sha256
 from remuda.storage.format.manifest import Manifest
 from remuda.storage.format.records import Closed

@@ -30,7 +30,6 @@ from remuda.errors import (
 from remuda.limits import PARTITIONS
 from remuda.member.base.core import Core
 from remuda.member.membership.membership import Membership
-from remuda.member.snapshots.catalog import catalog_text, read_catalog
 from remuda.member.snapshots.cuts import Cut, Cuts, all_keep_logs
 from remuda.member.snapshots.increment_counts import changed_maps
 from remuda.member.snapshots.rows import SnapshotRows
@@ -39,6 +38,7 @@ from remuda.member.snapshots.tasks import SnapshotTask
 from remuda.member.state.log import fields
 from remuda.member.system.system_state import SystemState
 from remuda.rpc.messages import control_pb2
+from remuda.snapshot.catalog import catalog_text, read_catalog
 from remuda.storage.format.manifest import DataObject, Manifest, MapEntry, MemberLog
 from remuda.storage.snapshot import writing
 from remuda.storage.snapshot.object_store import ObjectStore, check_name

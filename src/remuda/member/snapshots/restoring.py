@@ -34,8 +34,6 @@ from remuda.errors import (
 )
 from remuda.member.base.core import Core
 from remuda.member.membership.catalog_service import CatalogService
-from remuda.member.snapshots.catalog import read_catalog
-from remuda.member.snapshots.plans import planned
 from remuda.member.snapshots.replay import SnapshotReplays
 from remuda.member.snapshots.rows import SnapshotRows
 from remuda.member.snapshots.storage import SnapshotStorage
@@ -44,6 +42,8 @@ from remuda.member.state.log import fields
 from remuda.member.statements.index_service import IndexService
 from remuda.member.system.system_state import SystemState
 from remuda.rpc.messages import control_pb2
+from remuda.snapshot.catalog import read_catalog
+from remuda.snapshot.plans import planned
 from remuda.sql.scope.statements import CreateIndexStatement
 from remuda.sql.text.suggest import did_you_mean
 from remuda.sql.trees.snapshot import RestoreSnapshotTree

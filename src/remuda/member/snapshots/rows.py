@@ -7,8 +7,6 @@ coordinator is lost, nothing is left but an object that no manifest names.
 
 from __future__ import annotations
 
-import pyarrow as pa
-
 from remuda.errors import (
     DuplicateObject,
     SnapshotTooOld,
@@ -18,18 +16,13 @@ from remuda.errors import (
 from remuda.member.base.core import Core
 from remuda.member.base.peers import Peers
 from remuda.member.commits.commits import Commits
-from remuda.member.snapshots.restored import object_of, own_ends, read_rows, write_restored
+from remuda.member.snapshots.restored import write_restored
 from remuda.member.snapshots.storage import SnapshotStorage
-from remuda.member.state.routing import Router
 from remuda.rpc.messages import control_pb2
 from remuda.rpc.messages.control_pb2 import RpcType
 from remuda.rpc.transport import Request
-from remuda.storage.format.manifest import DataObject
-from remuda.storage.format.rows_object import with_times
-from remuda.storage.format.sealing import ObjectKey
-from remuda.storage.maps.transfer import ALWAYS, Extraction
-from remuda.storage.snapshot.object_store import ObjectStore
-from remuda.storage.snapshot.writing import put_rows
+from remuda.snapshot.rows import object_of, read_rows, write_rows
+from remuda.storage.maps.transfer import ALWAYS
 
 REQUEST_TIMEOUT = 300.0
 """Seconds for one object: it may wait for prepared writes, and for a slow store."""
@@ -147,39 +140,3 @@ class SnapshotRows:
             rows=wanted.rows,
             passing=sum(each.passing for each in found),
         )
-
-
-def write_rows(
-    store: ObjectStore,
-    key: ObjectKey | None,
-    message: control_pb2.SnapshotWrite,
-    extraction: Extraction,
-) -> DataObject | None:
-    """Put the rows that exist at ``message.at``; None when there are none. Any thread."""
-    schema, at = extraction.schema, message.at
-    router = Router(schema)
-    batches: list[pa.RecordBatch] = []
-    for versions in extraction.versions():
-        there = versions.ends > at
-        batch, begins = versions.batch, versions.begins
-        ends = own_ends(begins, versions.ends, schema.options.ttl)
-        if not there.all():
-            if not there.any():
-                continue
-            batch, begins, ends = batch.filter(pa.array(there)), begins[there], ends[there]
-        assert int(begins.max()) <= at
-        batches.append(with_times(batch, router.partitions(batch), begins, ends))
-    if not batches:
-        return None
-    return put_rows(
-        store,
-        message.snapshot,
-        message.cut,
-        map_id=message.map_id,
-        schema_version=message.schema_version,
-        group=message.group,
-        partitions=message.partitions,
-        batches=batches,
-        schema=batches[0].schema,
-        key=key,
-    )

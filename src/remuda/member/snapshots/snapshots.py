@@ -14,7 +14,7 @@ from typing import Any, Final, TypeAlias
 from remuda.catalog.system_relations import SYS, SYSTEM, SystemRelation
 from remuda.config import MemberConfig
 from remuda.datatypes.times.datetimetext import parse_timestamp
-from remuda.datatypes.timestamp import from_micros, to_micros
+from remuda.datatypes.timestamp import from_micros, moment, to_micros
 from remuda.errors import QueryTimeout, UndefinedObject
 from remuda.execution.context import SuppliedRows
 from remuda.member.base.core import Core
@@ -29,17 +29,15 @@ from remuda.member.sessions.statement import Statement
 from remuda.member.snapshots.cuts import Cuts
 from remuda.member.snapshots.log_archive import LogArchive
 from remuda.member.snapshots.making import SnapshotMaking
-from remuda.member.snapshots.plans import archive_of, restorable
 from remuda.member.snapshots.replay import SnapshotReplays
 from remuda.member.snapshots.restoring import RestoredMap, SnapshotRestoring
 from remuda.member.snapshots.rows import SnapshotRows
 from remuda.member.snapshots.schedule import SnapshotSchedule
-from remuda.member.snapshots.storage import SnapshotStorage, open_store
+from remuda.member.snapshots.storage import SnapshotStorage
 from remuda.member.snapshots.tasks import CREATE, RESTORE, VERIFY, SnapshotTask, SnapshotTasks
 from remuda.member.statements.index_service import IndexService
 from remuda.member.statements.statements import Statements
 from remuda.member.statements.supplied_relations import Supplier
-from remuda.member.system.query_relations import moment
 from remuda.member.system.system_relations import engine_rows
 from remuda.member.system.system_state import SystemState
 from remuda.rpc.messages.control_pb2 import RpcType
@@ -53,6 +51,8 @@ from remuda.session.snapshot_answers import (
     maps_answer,
     restored_answer,
 )
+from remuda.snapshot.plans import archive_of, restorable
+from remuda.snapshot.store import open_store
 from remuda.sql.trees.snapshot import (
     CreateSnapshotTree,
     DropSnapshotTree,

@@ -6,9 +6,10 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
-from typing import Any, Final
+from typing import Any
 
 from remuda.catalog.system_relations import OWNER
+from remuda.datatypes.timestamp import moment
 from remuda.member.base.access import HIDDEN_TEXT
 from remuda.member.base.core import Core
 from remuda.member.base.round import no_answer
@@ -19,7 +20,6 @@ from remuda.query.wire import decode_query_id
 from remuda.rpc.messages import control_pb2
 
 Row = tuple[Any, ...]
-_EPOCH: Final = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 
 
 class QueryRelations:
@@ -179,10 +179,6 @@ def _kept(
 
 def _id(message: Any) -> str:
     return str(decode_query_id(message))
-
-
-def moment(micros: int) -> dt.datetime:
-    return _EPOCH + dt.timedelta(microseconds=micros)
 
 
 def _time(seconds: float) -> dt.datetime | None:

@@ -22,7 +22,7 @@ from remuda.cluster.movement import table_to_reach
 from remuda.config import MemberConfig
 from remuda.datatypes.arrow import engine_type, external_type, to_engine
 from remuda.datatypes.map_options import shown
-from remuda.datatypes.timestamp import to_micros
+from remuda.datatypes.timestamp import moment, to_micros
 from remuda.datatypes.view import View
 from remuda.execution.context import SuppliedRows
 from remuda.member.base.access import HIDDEN_TEXT
@@ -34,7 +34,7 @@ from remuda.member.statements.statistics_service import ClusterStatistics
 from remuda.member.statements.supplied_relations import Supplies
 from remuda.member.system.activity_relations import ActivityRelations
 from remuda.member.system.activity_report import ActivityReport
-from remuda.member.system.query_relations import QueryRelations, moment
+from remuda.member.system.query_relations import QueryRelations
 from remuda.member.system.system_state import SystemState
 from remuda.rpc.messages import control_pb2
 from remuda.session.settings import SETTINGS

@@ -54,10 +54,11 @@ from remuda.spark.streams.offsets import (
     is_before,
     starting_timestamp,
 )
+from remuda.spark.transfer.arrow_rows import arrow_schema, without_extensions
 from remuda.spark.transfer.grid import connect
 from remuda.spark.transfer.options import Options
 from remuda.spark.transfer.predicates import quote
-from remuda.spark.transfer.reader import Connect, arrow_schema, slices, without_extensions
+from remuda.spark.transfer.reader import Connect, slices
 from remuda.spark.transfer.slice_reading import Scan, read_slice
 from remuda.spark.transfer.types import spark_schema
 

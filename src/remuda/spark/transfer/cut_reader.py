@@ -17,13 +17,13 @@ from pyspark.sql.types import StructType
 from remuda.datatypes.arrow import external_schema, to_external
 from remuda.datatypes.schema import MapSchema
 from remuda.errors import InputError, UndefinedMap
-from remuda.member.snapshots.catalog import read_catalog
-from remuda.member.snapshots.replay import replayed
-from remuda.member.snapshots.restored import read_rows
-from remuda.member.snapshots.storage import open_store, read_key
 from remuda.rpc.messages import control_pb2
+from remuda.snapshot.catalog import read_catalog
+from remuda.snapshot.replay import replayed
+from remuda.snapshot.rows import read_rows
+from remuda.snapshot.store import open_store, read_key
+from remuda.spark.transfer.arrow_rows import arrow_schema, check_wanted, exact
 from remuda.spark.transfer.options import Options
-from remuda.spark.transfer.reader import arrow_schema, check_wanted, exact
 from remuda.spark.transfer.types import chosen_schema
 from remuda.storage.format.manifest import DataObject
 from remuda.storage.format.sealing import ObjectKey

@@ -22,11 +22,10 @@ from remuda.errors import (
     UndefinedMap,
 )
 from remuda.limits import PARTITIONS
-from remuda.member.snapshots.catalog import read_catalog
-from remuda.member.snapshots.replay import partitions_of, stores_of
-from remuda.member.snapshots.restored import read_rows
-from remuda.member.snapshots.rows import write_rows
 from remuda.rpc.messages import control_pb2
+from remuda.snapshot.catalog import read_catalog
+from remuda.snapshot.replay import partitions_of, stores_of
+from remuda.snapshot.rows import read_rows, write_rows
 from remuda.sql.text.suggest import did_you_mean
 from remuda.storage.format.manifest import DataObject, Manifest, MapEntry, MemberLog
 from remuda.storage.format.rows_object import decode_rows

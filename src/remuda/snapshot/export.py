@@ -17,11 +17,10 @@ import pyarrow as pa
 from pyarrow import fs
 
 from remuda.datatypes.schema import MapSchema
-from remuda.datatypes.timestamp import to_micros
+from remuda.datatypes.timestamp import moment, to_micros
 from remuda.errors import DuplicateObject, ResourceError
-from remuda.member.snapshots.pieces import Piece, chosen_maps, pieces_of, rows_of
-from remuda.member.snapshots.storage import harmless_url
-from remuda.member.system.query_relations import moment
+from remuda.snapshot.pieces import Piece, chosen_maps, pieces_of, rows_of
+from remuda.snapshot.store import harmless_url
 from remuda.storage.format.sealing import ObjectKey
 from remuda.storage.snapshot.object_store import ObjectStore
 from remuda.storage.snapshot.parquet import encoded, folder_of, parquet_batch, parquet_schema

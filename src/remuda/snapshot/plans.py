@@ -6,9 +6,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from remuda.datatypes.times.datetimetext import parse_timestamp
-from remuda.datatypes.timestamp import from_micros, to_micros
+from remuda.datatypes.timestamp import from_micros, moment, to_micros
 from remuda.errors import DataCorrupted, InputError
-from remuda.member.system.query_relations import moment
 from remuda.sql.trees.snapshot import RestoreSnapshotTree
 from remuda.storage.snapshot import archive as archives
 from remuda.storage.snapshot import chain

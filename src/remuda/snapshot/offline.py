@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from remuda.errors import InputError, Position
-from remuda.member.snapshots.export import Exported, export_here, target_of
-from remuda.member.snapshots.plans import planned
-from remuda.member.snapshots.storage import open_store, read_key
+from remuda.snapshot.export import Exported, export_here, target_of
+from remuda.snapshot.plans import planned
+from remuda.snapshot.store import open_store, read_key
 from remuda.sql.trees.snapshot import RestoreSnapshotTree
 from remuda.storage.format.sealing import ObjectKey
 from remuda.storage.snapshot.object_store import ObjectStore

@@ -16,10 +16,10 @@ from remuda.datatypes.arrow import engine_schema
 from remuda.datatypes.schema import MapSchema
 from remuda.errors import DataCorrupted, ProtocolError
 from remuda.limits import LOG_RECORD_SIZE_MAX
-from remuda.member.base import arrow_stream
-from remuda.member.state.transaction_sets import Row, Write
+from remuda.rpc import arrow_stream
 from remuda.rpc.packing import RowPacker, packer
 from remuda.storage.format.records import Change
+from remuda.transaction.writes import Row, Write
 
 RECORD_SIZE = LOG_RECORD_SIZE_MAX // 4
 """Of batches of rows, about: a record that is too large is refused."""
