@@ -5,14 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 from remuda.datatypes.index import IndexDefinition
 from remuda.datatypes.map_options import NO_OPTIONS, MapOptions
+from remuda.datatypes.physical import PhysicalValue
 from remuda.datatypes.sql import SqlType
-
-if TYPE_CHECKING:
-    from remuda.datatypes.values import PhysicalValue
 
 KEY_COLUMN = "__key"
 VALUE_COLUMN = "this"

@@ -8,7 +8,7 @@ import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from decimal import Decimal
 from itertools import pairwise
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
@@ -18,6 +18,7 @@ from remuda.datatypes import jsons, sql
 from remuda.datatypes.arrow import engine_type, values_of
 from remuda.datatypes.coercion import common_type
 from remuda.datatypes.numeric import shown_scale
+from remuda.datatypes.physical import PhysicalValue
 from remuda.datatypes.sql import Kind, SqlType
 from remuda.datatypes.times.intervals import Interval, pack, unpack
 from remuda.datatypes.times.time_digits import fit_of
@@ -31,11 +32,7 @@ from remuda.errors import (
     UndefinedType,
 )
 
-PhysicalValue: TypeAlias = "bool | int | float | str | bytes | tuple[PhysicalValue, ...] | None"
-"""A value in the engine's form: DECIMAL as its unscaled integer (any size), DATE as days since
-1970-01-01, TIME as microseconds since midnight, TIMESTAMP and TIMESTAMPTZ as microseconds since
-1970-01-01 (UTC), UUID and INTERVAL as 16 bytes, JSON as its normalized text, ARRAY and ROW as
-tuples of physical values, everything else as itself."""
+__all__ = ["PhysicalValue"]  # of remuda.datatypes.physical
 
 _EPOCH_DAY: Final = dt.date(1970, 1, 1).toordinal()
 _EPOCH: Final = dt.datetime(1970, 1, 1)  # noqa: DTZ001 (TIMESTAMP has no zone)

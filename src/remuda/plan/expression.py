@@ -11,15 +11,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from enum import Enum
-from typing import TYPE_CHECKING, TypeAlias
 
 from remuda.datatypes.sql import BOOLEAN, SqlType
 from remuda.datatypes.values import PhysicalValue
+from remuda.plan.relation import ColumnId, Logical
 
-if TYPE_CHECKING:
-    from remuda.plan.logical import Logical
-
-ColumnId: TypeAlias = int
+__all__ = ["ColumnId"]  # of remuda.plan.relation
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,21 +6,13 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from remuda.datatypes.schema import MapSchema
-from remuda.datatypes.sql import SqlType
 from remuda.datatypes.values import PhysicalValue
 from remuda.plan.expression import AggregateCall, ColumnId, Expression, SortKey
 from remuda.plan.functions.set_functions import SetCall
+from remuda.plan.relation import Logical, OutputColumn
 from remuda.plan.windows import WindowCall
 
-
-@dataclass(frozen=True, slots=True)
-class OutputColumn:
-    """One column that an operator puts out."""
-
-    id: ColumnId
-    name: str
-    type: SqlType
-    nullable: bool = True
+__all__ = ["Logical", "OutputColumn"]  # of remuda.plan.relation
 
 
 class JoinKind(Enum):
@@ -32,23 +24,6 @@ class JoinKind(Enum):
     ANTI = "anti"
     MARK = "mark"
     """Of physical joins only: see MarkJoin."""
-
-
-@dataclass(frozen=True, slots=True)
-class Logical:
-    """``output`` lists the columns in order; every other node refers to them by id."""
-
-    output: tuple[OutputColumn, ...]
-    _ids: frozenset[ColumnId] | None = field(default=None, init=False, repr=False, compare=False)
-
-    @property
-    def column_ids(self) -> frozenset[ColumnId]:
-        """The ids of ``output``; computed once, because rules ask for them all the time."""
-        found = self._ids
-        if found is None:
-            found = frozenset([column.id for column in self.output])
-            object.__setattr__(self, "_ids", found)
-        return found
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ import contextlib
 from collections.abc import Iterable
 from dataclasses import dataclass
 from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import Protocol, Self
 
 import pyarrow as pa
 
@@ -30,15 +30,20 @@ from remuda.client.requests.requests import JobTask
 from remuda.datatypes.schema import MapSchema
 from remuda.errors import RemudaError
 
-if TYPE_CHECKING:
-    from remuda.client.asynchronous.client import Client
+
+class JobClient(Protocol):
+    """The client that has begun the job, and ends it."""
+
+    async def commit_job(self, job: str, tasks: Iterable[JobTask]) -> int: ...
+
+    async def abort_job(self, job: str) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
 class Job:
     """A staged job as its beginner holds it. As a context manager it aborts unless committed."""
 
-    client: Client
+    client: JobClient
     id: str
     schema: MapSchema
     target: JobTarget

@@ -19,7 +19,7 @@ import contextlib
 from collections.abc import Iterable
 from dataclasses import dataclass
 from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import Protocol, Self
 
 import pyarrow as pa
 
@@ -28,17 +28,22 @@ from remuda.client.requests.requests import JobTask
 from remuda.datatypes.schema import MapSchema
 from remuda.errors import RemudaError
 
-if TYPE_CHECKING:
-    from remuda.client.blocking.client import Client
-
 __all__ = ["Job", "JobTarget", "JobTask", "JobWriter"]
+
+
+class JobClient(Protocol):
+    """The client that has begun the job, and ends it."""
+
+    def commit_job(self, job: str, tasks: Iterable[JobTask]) -> int: ...
+
+    def abort_job(self, job: str) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
 class Job:
     """A staged job as its beginner holds it. As a context manager it aborts unless committed."""
 
-    client: Client
+    client: JobClient
     id: str
     schema: MapSchema
     target: JobTarget

@@ -5,19 +5,21 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final, Protocol
 
 from remuda.client.core.execution import Execution
 from remuda.client.core.reader import Reader
 from remuda.client.core.tracing import trace_part
 from remuda.client.core.tries import LOST, of_write
 from remuda.client.network.deadline import Deadline
+from remuda.client.network.ports import MemberPort
 from remuda.client.requests import requests
 from remuda.client.requests.pages import Header
-from remuda.client.requests.requests import RunOptions
+from remuda.client.requests.requests import Clock, RunOptions
 from remuda.client.requests.result_stream import ResultStream
 from remuda.datatypes.sql import SqlType
 from remuda.datatypes.values import PhysicalValue
+from remuda.datatypes.view import View
 from remuda.errors import OutcomeUnknown, RemudaError
 from remuda.rpc.messages import user_pb2
 from remuda.transaction.states import State
@@ -26,9 +28,6 @@ from remuda.transaction_errors import (
     TransactionTimeout,
     UndefinedTransaction,
 )
-
-if TYPE_CHECKING:
-    from remuda.client.core.core import Core
 
 GONE: Final = (UndefinedTransaction, TransactionTimeout)
 """What a member says of a transaction that it has rolled back: the user has yet to give it up."""
@@ -82,8 +81,31 @@ class Held:
             self.state, self.ended = user_pb2.NO_TRANSACTION, tag or "ROLLBACK"
 
 
+class Settings(Protocol):
+    @property
+    def settings(self) -> bytes: ...
+
+
+class Holding(Protocol):
+    """The client that has the transaction open."""
+
+    clock: Clock
+
+    @property
+    def view(self) -> View: ...
+
+    @property
+    def shared(self) -> Settings: ...
+
+    def keep_session(self, session: bytes) -> None: ...
+
+    def pool(self, member: int | None) -> MemberPort: ...
+
+    def told(self, stream: ResultStream) -> None: ...
+
+
 async def run_held(  # noqa: PLR0917 (as Core.execute)
-    core: Core,
+    core: Holding,
     held: Held,
     text: str,
     parameters: Sequence[PhysicalValue],

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from remuda.client.network import backoff
 from remuda.client.network.contact import client_closed
 from remuda.client.network.deadline import Deadline
+from remuda.client.network.known_members import KnownMembers
+from remuda.client.network.ports import Ports
+from remuda.datatypes.view import View
 from remuda.errors import (
     ConnectionBroken,
     ConnectionRefused,
@@ -26,9 +29,6 @@ from remuda.errors import (
     ViewChanged,
 )
 
-if TYPE_CHECKING:
-    from remuda.client.core.core import Core
-
 LOST = (ConnectionBroken, MemberUnavailable, ConnectionRefused)
 """Errors of requests that were lost with a connection or a member."""
 REFUSED = (NotServed, ViewChanged)
@@ -44,6 +44,24 @@ _LONGEST_PAUSE = 0.5
 """Seconds: a cluster that heals itself is noticed soon."""
 _DARK = 2
 """So many times in a row no member at all answers; then it is time to say so."""
+
+
+class Retrying(Protocol):
+    """The client whose requests are sent again: its view, its members and its pauses."""
+
+    in_transaction: bool
+    members: KnownMembers
+    ports: Ports
+
+    @property
+    def closed(self) -> bool: ...
+
+    @property
+    def view(self) -> View: ...
+
+    def hear_of_view(self) -> None: ...
+
+    async def refresh(self, deadline: Deadline) -> object: ...
 
 
 class Tries:
@@ -68,7 +86,7 @@ class Tries:
         "_stale",
     )
 
-    def __init__(self, core: Core, repeats: int, deadline: Deadline, *, reads: bool) -> None:
+    def __init__(self, core: Retrying, repeats: int, deadline: Deadline, *, reads: bool) -> None:
         """``reads``: the request changes nothing, and its errors say so."""
         self._core = core
         self._left = repeats

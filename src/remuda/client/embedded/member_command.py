@@ -11,8 +11,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-import remuda
-
 _MODULE: Final = "remuda.member"
 _FROM: Final = (
     "import runpy, sys; sys.path.append(sys.argv[1]); del sys.argv[1]; "
@@ -23,7 +21,7 @@ _FROM: Final = (
 
 def member_command() -> list[str]:
     """The command of a member, without its flags."""
-    source = Path(remuda.__file__).resolve().parents[1]
+    source = Path(__file__).resolve().parents[3]
     if source == Path.cwd():  # a source tree in which the caller stands: found there alone
         return [sys.executable, "-P", "-c", _FROM, str(source)]
     return [sys.executable, "-P", "-m", _MODULE]
