@@ -110,6 +110,8 @@ def fill_row(message: common_pb2.Row, values: Sequence[PhysicalValue]) -> None:
             add().text = value  # type: ignore[assignment]
         elif kind is int and _INT64_MIN <= value <= _INT64_MAX:  # type: ignore[operator]
             add().integer = value  # type: ignore[assignment]
+        elif kind is float:
+            add().number = value  # type: ignore[assignment]
         else:
             fill_value(add(), value)
 

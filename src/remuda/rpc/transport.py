@@ -218,7 +218,8 @@ class Channel(asyncio.BufferedProtocol):
         return kind(f"{self.peer} did not answer within {timeout:g} s")
 
     def respond(self, identifier: int, rpc_type: int, body: Body, dbody: Buffers) -> None:
-        head = encode_head(RESPONSE, identifier, rpc_type, serialized(body), _size(dbody))
+        pbody = body if isinstance(body, bytes) else body.SerializeToString()
+        head = encode_head(RESPONSE, identifier, rpc_type, pbody, _size(dbody) if dbody else 0)
         self.unanswered -= 1
         if self.closed:
             return

@@ -249,31 +249,41 @@ class Maps:
         if found.schema.replicated:
             self._core.serve(call, self._put_atomically(call, message, found, rows))
             return
-        owner = self.owner(found, [found.key_of(row) for row in rows], call)
+        keys = list(map(found.key_of, rows))
+        partitions = list(map(found.router.key_partition, keys))
+        owner = self.owner_of(found, partitions, call)
         if owner is None and message.condition == ALWAYS:
             self._core.serve(call, self._put_atomically(call, message, found, rows))
         elif owner is None:
             # A condition concerns one key: each owner decides about its own.
-            partitions = [found.router.row_partition(row) for row in rows]
             self._core.serve(call, self._scatter(call, message, message.rows, partitions))
         elif owner != self._core.number:
             self._forwarding.pass_on(call, owner)
         else:
-            self._put_here(call, message, found, rows)
+            self._put_here(call, message, found, rows, keys, partitions)
 
-    def _put_here(
-        self, call: Call, message: user_pb2.PutRequest, found: OpenMap, rows: list[Row]
+    def _put_here(  # noqa: PLR0917 (a request, and what was found out about it)
+        self,
+        call: Call,
+        message: user_pb2.PutRequest,
+        found: OpenMap,
+        rows: list[Row],
+        keys: list[Key],
+        partitions: list[int],
     ) -> None:
         core, store, condition = self._core, found.store, message.condition
         want_old = message.want_old
         store.counters.put(len(rows), core.clock.last)
         if found.schema.uniques or not self._transactions.direct(store):
-            self._put_carefully(call, message, found, rows)
+            tell = partial(self.tell, call, found, want_old=want_old)
+            ttl = ttl_of(message) if message.HasField("ttl") else None
+            keyed = list(zip(keys, rows, strict=True))
+            self.writes.put(call, condition, found, keyed, partitions, tell, self.serve, ttl)
             return
         core.room.admit_direct(store, rows)
         olds: list[Row | None] = []
         ttl = ttl_of(message) if message.HasField("ttl") else store.schema.options.ttl
-        for row in rows:
+        for key, row in zip(keys, rows, strict=True):
             at = core.timestamp()
             until = expiry(at, ttl) if ttl else FOREVER
             if condition == ALWAYS:
@@ -283,19 +293,11 @@ class Maps:
                     else (() if store.set(row, at, until) else None)
                 )
             else:
-                old = store.get(found.key_of(row), at)
+                old = store.get(key, at)
                 if (old is None) == (condition == IF_ABSENT):
                     store.set(row, at, until)
             olds.append(old)
         self.tell(call, found, olds, want_old)
-
-    def _put_carefully(
-        self, call: Call, message: user_pb2.PutRequest, found: OpenMap, rows: list[Row]
-    ) -> None:
-        def tell(olds: list[Row | None]) -> None:
-            self.tell(call, found, olds, message.want_old)
-
-        self.writes.put(call, message.condition, found, rows, tell, self.serve, ttl_of(message))
 
     async def _put_atomically(
         self, call: Call, message: user_pb2.PutRequest, found: OpenMap, rows: list[Row]
@@ -534,24 +536,32 @@ class Maps:
 
     def owner(self, found: OpenMap, keys: Sequence[Key], call: Call) -> int | None:
         """The one member that owns all keys; None if there are several."""
+        return self.owner_of(found, [found.router.key_partition(key) for key in keys], call)
+
+    def owner_of(self, found: OpenMap, partitions: Sequence[int], call: Call) -> int | None:
+        """The same for the partitions of the keys."""
         core = self._core
-        if found.schema.replicated or not keys:
+        if found.schema.replicated or not partitions:
             return core.number
         owners = core.view.owners
-        partition = found.router.key_partition
-        owner = owners[partition(keys[0])]
-        several = len(keys) > 1 and any(owners[partition(key)] != owner for key in keys[1:])
-        owner_or_none = None if several else owner
-        if core.readiness.holds and owner_or_none == core.number:
-            core.readiness.require_partitions(map(partition, keys))
-        if owner_or_none != core.number and isinstance(call, ForwardedCall):
+        owner: int | None = owners[partitions[0]]
+        if len(partitions) > 1 and any(owners[partition] != owner for partition in partitions):
+            owner = None
+        if owner == core.number:
+            if core.readiness.holds:
+                core.readiness.require_partitions(partitions)
+        elif isinstance(call, ForwardedCall):
             raise ViewChanged(f"member {core.number} does not own the keys of the request")
-        return owner_or_none
+        return owner
 
     def tell(self, call: Call, found: OpenMap, olds: Sequence[Row | None], want_old: bool) -> None:
         """Answer with the rows of before: themselves when asked for, otherwise empty ones."""
-        pack = found.rows.pack if want_old else present
-        rows = [None if old is None else pack(old) for old in olds]
+        rows: list[bytes | None] = []
+        for old in olds:
+            if old is None:
+                rows.append(None)
+            else:
+                rows.append(found.rows.pack(old) if want_old else b"")
         call.reply(call.rpc_type, encode_rows(rows, self._core.encoded_context()))
 
     def depend(self, found: OpenMap, keys: Sequence[Key], at: int) -> bool:

@@ -22,6 +22,8 @@ class OpenMap:
 
     def __init__(self, schema: MapSchema, store: MapStore, constraints: Constraints) -> None:
         self.schema = schema
+        positions = schema.key_positions
+        self._one_column = positions[0] if len(positions) == 1 else None
         self.store = store
         self.router = Router(schema)
         self.check = RowCheck(schema)
@@ -42,13 +44,17 @@ class OpenMap:
     def unpack_rows(self, packed: Iterable[bytes]) -> list[Row]:
         """Raises ProtocolError, and what ``RowCheck.row`` and ``Conditions.check`` raise."""
         unpack, check = self.rows.unpack, self.check.row
-        rows = [unpack(data) for data in packed]
-        for row in rows:
+        rows = []
+        for data in packed:
+            row = unpack(data)
             check(row)
+            rows.append(row)
         self.conditions.check_rows(rows)
         return rows
 
     def key_of(self, row: Sequence[PhysicalValue]) -> Key:
+        if self._one_column is not None:
+            return (row[self._one_column],)
         return tuple([row[position] for position in self.schema.key_positions])
 
     def batch(self, rows: Sequence[Row]) -> pa.RecordBatch:

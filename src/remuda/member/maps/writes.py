@@ -6,6 +6,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 
 from remuda.datatypes.map_options import DURATION_MAX
 from remuda.errors import (
@@ -34,6 +35,11 @@ ALWAYS = user_pb2.PutRequest.ALWAYS
 IF_ABSENT = user_pb2.PutRequest.IF_ABSENT
 
 Tell = Callable[[list[Row | None]], None]
+DecideSome = Callable[
+    [Sequence[int], list[Row | None]], tuple[list[tuple[Key, Row | None]], list[Row | None]]
+]
+"""From places in the request and the rows that are there: what is to be written, and the rows to
+answer with."""
 Read = Callable[[list[Key]], Awaitable[list[Row | None]]]
 
 
@@ -74,31 +80,27 @@ class MapWrites:
         call: Call,
         condition: int,
         found: OpenMap,
-        rows: Sequence[Row],
+        keyed: Sequence[tuple[Key, Row]],
+        partitions: Sequence[int],
         tell: Tell,
         again: Callable[[Call], None],
         ttl: int | None = None,
     ) -> None:
-        """Rows of partitions of this member. With ALWAYS all or none; a condition concerns one key,
-        so each partition decides about its own. ``again`` serves the request anew, when a partition
-        has got another primary."""
-        keyed = [(found.key_of(row), row) for row in rows]
-        groups = self._groups(found, [key for key, _ in keyed])
+        """Rows of ``partitions`` of this member. With ALWAYS all or none; a condition concerns one
+        key, so each partition decides about its own. ``again`` serves the request anew, when a
+        partition has got another primary."""
+        groups = _groups(partitions)
         if len(groups) > 1 and condition == ALWAYS:
             self._core.serve(call, self._put_together(found, keyed, tell, ttl))
             return
-        waits = Gathered(len(keyed), len(groups), self._answer(call, tell, again))
-        for partition, places in groups.items():
-            part = [keyed[place] for place in places]
 
-            def decide(
-                before: list[Row | None], part: list[tuple[Key, Row]] = part
-            ) -> tuple[list[tuple[Key, Row | None]], list[Row | None]]:
-                stored, olds = chosen(condition, part, before)
-                return list(stored.items()), olds
+        def decide(
+            places: Sequence[int], before: list[Row | None]
+        ) -> tuple[list[tuple[Key, Row | None]], list[Row | None]]:
+            stored, olds = chosen(condition, [keyed[place] for place in places], before)
+            return list(stored.items()), olds
 
-            keys = [key for key, _ in part]
-            self._write(found, partition, keys, decide, waits.part(places), ttl, call=call)
+        self._write(found, groups, [key for key, _ in keyed], decide, call, tell, again, ttl)
 
     async def _put_together(
         self, found: OpenMap, keyed: Sequence[tuple[Key, Row]], tell: Tell, ttl: int | None
@@ -164,23 +166,20 @@ class MapWrites:
         tell: Tell,
         again: Callable[[Call], None],
     ) -> None:
-        groups = self._groups(found, keys)
-        waits = Gathered(len(keys), len(groups), self._answer(call, tell, again))
-        for partition, places in groups.items():
-            part = [keys[place] for place in places]
+        def decide(
+            places: Sequence[int], before: list[Row | None]
+        ) -> tuple[list[tuple[Key, Row | None]], list[Row | None]]:
+            there: dict[Key, Row] = {}
+            olds: list[Row | None] = []
+            for place, row in zip(places, before, strict=True):
+                key = keys[place]
+                olds.append(None if key in there else row)
+                if row is not None:
+                    there[key] = row
+            return [(key, None) for key in there], olds
 
-            def decide(
-                before: list[Row | None], part: list[Key] = part
-            ) -> tuple[list[tuple[Key, Row | None]], list[Row | None]]:
-                there: dict[Key, Row] = {}
-                olds: list[Row | None] = []
-                for key, row in zip(part, before, strict=True):
-                    olds.append(None if key in there else row)
-                    if row is not None:
-                        there[key] = row
-                return [(key, None) for key in there], olds
-
-            self._write(found, partition, part, decide, waits.part(places), call=call)
+        groups = _groups(list(map(found.router.key_partition, keys)))
+        self._write(found, groups, keys, decide, call, tell, again)
 
     # --- what depends on the entry ------------------------------------------------------------
 
@@ -197,56 +196,69 @@ class MapWrites:
         ttl: int | None = None,
     ) -> None:
         """Each partition for itself: ``decide`` gets places in the request, and the rows there."""
-        groups = self._groups(found, keys)
-        waits = Gathered(len(keys), len(groups), self._answer(call, tell, again))
-        for partition, places in groups.items():
 
-            def decided(
-                before: list[Row | None], places: list[int] = places
-            ) -> tuple[list[tuple[Key, Row | None]], list[Row | None]]:
-                written, answer = decide(places, before)
-                return list(written.items()), answer
+        def decided(
+            places: Sequence[int], before: list[Row | None]
+        ) -> tuple[list[tuple[Key, Row | None]], list[Row | None]]:
+            written, answer = decide(places, before)
+            return list(written.items()), answer
 
-            part = [keys[place] for place in places]
-            self._write(found, partition, part, decided, waits.part(places), ttl, call=call)
+        groups = _groups(list(map(found.router.key_partition, keys)))
+        self._write(found, groups, keys, decided, call, tell, again, ttl)
 
     # --- shared -------------------------------------------------------------------------------
 
-    def _groups(self, found: OpenMap, keys: Sequence[Key]) -> dict[int, list[int]]:
-        """Places of the keys by partition."""
-        groups: dict[int, list[int]] = {}
-        for place, key in enumerate(keys):
-            groups.setdefault(found.router.key_partition(key), []).append(place)
-        return groups
-
-    def _write(  # noqa: PLR0917 (a write, and who hears of it)
+    def _write(  # noqa: PLR0917 (a request, what it says, how to answer)
         self,
         found: OpenMap,
-        partition: int,
+        groups: dict[int, list[int]],
         keys: Sequence[Key],
-        decide: Callable[[list[Row | None]], tuple[list[tuple[Key, Row | None]], list[Row | None]]],
-        answered: Callable[[list[Row | None] | RemudaError], None],
-        ttl: int | None = None,
-        *,
+        decide: DecideSome,
         call: Call,
+        tell: Tell,
+        again: Callable[[Call], None],
+        ttl: int | None = None,
     ) -> None:
-        self.small.write(SmallWrite(found.schema, partition, keys, decide, answered, ttl, call))
+        """A write for each partition, of the places of its keys in the request."""
+        answered = partial(self._answered, call, tell, again)
+        if len(groups) == 1:
+            ((partition, places),) = groups.items()
+            write = SmallWrite(
+                found.schema, partition, keys, partial(decide, places), answered, ttl, call
+            )
+            self.small.write(write)
+            return
+        waits = Gathered(len(keys), len(groups), answered)
+        for partition, places in groups.items():
+            part = [keys[place] for place in places]
+            decided, told = partial(decide, places), waits.part(places)
+            write = SmallWrite(found.schema, partition, part, decided, told, ttl, call)
+            self.small.write(write)
 
-    def _answer(
-        self, call: Call, tell: Tell, again: Callable[[Call], None]
-    ) -> Callable[[list[Row | None] | RemudaError], None]:
-        def answered(answer: list[Row | None] | RemudaError) -> None:
-            if isinstance(answer, ViewChanged) and not isinstance(call, ForwardedCall):
-                try:
-                    again(call)
-                except RemudaError as error:
-                    call.fail(error)
-            elif isinstance(answer, RemudaError):
-                call.fail(answer)
-            else:
-                tell(answer)
+    def _answered(
+        self,
+        call: Call,
+        tell: Tell,
+        again: Callable[[Call], None],
+        answer: list[Row | None] | RemudaError,
+    ) -> None:
+        if isinstance(answer, ViewChanged) and not isinstance(call, ForwardedCall):
+            try:
+                again(call)
+            except RemudaError as error:
+                call.fail(error)
+        elif isinstance(answer, RemudaError):
+            call.fail(answer)
+        else:
+            tell(answer)
 
-        return answered
+
+def _groups(partitions: Sequence[int]) -> dict[int, list[int]]:
+    """Places in a request by partition."""
+    groups: dict[int, list[int]] = {}
+    for place, partition in enumerate(partitions):
+        groups.setdefault(partition, []).append(place)
+    return groups
 
 
 def not_repeated(error: RemudaError) -> RemudaError:

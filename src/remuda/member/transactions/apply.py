@@ -62,11 +62,14 @@ class Applying:
                 bug(error, "a committed write")
 
     def _apply(self, partition: int, write: Write, timestamp: int) -> None:
-        store = self.copy(write.map_id, partition)
+        if partition < PARTITIONS:
+            store = self._core.copy_of(write.map_id, partition)
+        else:
+            store = self._core.store(write.map_id, 0)
         # A part that was pending while its partition was handed over may commit at a timestamp
         # below the one from which on this member serves it. The rows that came begin there, and
         # would cover the write; nobody reads below the floor.
-        at = max(timestamp, store.floor)
+        at = max(timestamp, store.floors.reads)
         row = write.row
         if row is None:
             store.discard(write.key, at)

@@ -27,20 +27,19 @@ FRAME_SIZE = 8 * MIB  # of messages that travel together, about; one may be larg
 
 
 class Outgoing:
-    """``frame`` makes an empty frame, with what every frame says of its sender; ``view`` tells the
-    number of the view in which this member speaks."""
+    """``frame`` makes an empty frame, with what every frame says of its sender."""
 
     def __init__(
         self,
         core: Core,
         peers: Peers,
         frame: Callable[[], control_pb2.PartMessages],
-        view: Callable[[], int],
     ) -> None:
         self._core = core
         self._peers = peers
         self._frame = frame
-        self._view = view
+        self._view = 0
+        """The number of the view in which this member speaks."""
         self._waiting: dict[int, list[tx.Message]] = {}
         """By receiver."""
         self._urgent: set[int] = set()
@@ -68,8 +67,10 @@ class Outgoing:
                 asyncio.get_running_loop().call_soon(self._flush)
             self._urgent.update(self._waiting)
 
-    def clear(self) -> None:
-        """Said in the view before; what matters is sent again."""
+    def enter(self, view: int) -> None:
+        """Another view, by its number. What was said in the one before is dropped: what matters is
+        sent again."""
+        self._view = view
         self._waiting.clear()
         self._urgent.clear()
 
@@ -86,10 +87,10 @@ class Outgoing:
             waiting = {to: waiting.pop(to) for to in list(waiting) if to in self._urgent}
         self._urgent.clear()
         if waiting:
-            self._core.wal.after(partial(self._deliver, self._view(), waiting))
+            self._core.wal.after(partial(self._deliver, self._view, waiting))
 
     def _deliver(self, view: int, waiting: dict[int, list[tx.Message]]) -> None:
-        if view != self._view():
+        if view != self._view:
             return  # said in the view before
         while waiting:
             to = next(iter(waiting))

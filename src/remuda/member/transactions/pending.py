@@ -156,12 +156,15 @@ class PendingParts:
             self._let_go(held, address, freed)
         for map_id in part.map_ids:
             place = (map_id, address[1])
-            if self.scans:
-                _drop(self.scans, place, address)
-            _drop(self._writes, place, address)
-            _drop(self._by_map, map_id, address)
-            if map_id not in self._by_map:
-                for action in self._settled.pop(map_id, []):
+            for table in (self.scans, self._writes):
+                found = table.get(place)
+                if found is not None and found.pop(address, None) is not None and not found:
+                    del table[place]
+            mine = self._by_map[map_id]
+            del mine[address]
+            if not mine:
+                del self._by_map[map_id]
+                for action in self._settled.pop(map_id, ()):
                     attempt("a wait for single writes", action)
         if self._changed:
             changed, self._changed = self._changed, []
@@ -361,9 +364,3 @@ def _claims(work: PartWork) -> Iterator[tuple[Held, bool]]:
 def held_by(work: PartWork) -> list[Held]:
     """The keys that a part holds."""
     return [(write.map_id, write.key) for write in work.writes] + list(work.reads)
-
-
-def _drop(table: dict, place: object, address: Address) -> None:  # type: ignore[type-arg]
-    found = table.get(place)
-    if found is not None and found.pop(address, None) is not None and not found:
-        del table[place]

@@ -78,7 +78,7 @@ class TransactionShell:
         self._to_me: deque[tx.Message] = deque()
         self._inbox = Inbox(self._arrived)
         self._stepping = False
-        self.outgoing = Outgoing(core, peers, self._frame, self._view)
+        self.outgoing = Outgoing(core, peers, self._frame)
         self._awaited_ends: set[Address] = set()
         """Parts whose end the user may wait for (see ``Near``)."""
         self._finished: dict[int, tuple[int, frozenset[int]]] = {}
@@ -100,6 +100,7 @@ class TransactionShell:
         """The first view is there: this member has its number."""
         self.layout = ViewLayout(self._core.view, self._receivers)
         self._parts = Parts(self._core.number, self.layout, resend=RESEND)
+        self.outgoing.enter(self.layout.number)
         self.admission.take = self._take_prepare
         self.admission.must_wait = self.validation.must_wait
         self.pending.on_wait = self.outgoing.hurry
@@ -239,13 +240,11 @@ class TransactionShell:
         for began, partition in zip(frame.kept, frame.kept_partitions, strict=False):
             address = (tx.TransactionId(began, me), partition)
             if sender in self.backup_room.full or not self._settle_alone(address, (sender,)):
-                self._inbox.put(sender, tx.BackupPrepared(*address))
-        for part in frame.alone:
-            self._inbox.put(sender, part)
-        for each in frame.messages:
-            self._inbox.put(sender, each)
-        if len(self._inbox):
-            self._inbox.drain()
+                self._inbox.hear(sender, [tx.BackupPrepared(*address)])
+        if frame.alone:
+            self._inbox.hear(sender, frame.alone)
+        if frame.messages:
+            self._inbox.hear(sender, frame.messages)
 
     def _arrived(self, sender: int, message: Item) -> None:
         try:
@@ -476,9 +475,6 @@ class TransactionShell:
             in_doubt=sorted(self._unfinished()) if core.view.unreachable else (),
         )
 
-    def _view(self) -> int:
-        return self.layout.number
-
     def _below(self) -> int:
         """All transactions of this member that began before it are finished everywhere, but for
         those that are in doubt."""
@@ -575,7 +571,7 @@ class TransactionShell:
         self.layout = ViewLayout(after, self._receivers)
         members = after.by_number
         self._finished = {near: each for near, each in self._finished.items() if near in members}
-        self.outgoing.clear()
+        self.outgoing.enter(after.number)
         self._awaited_ends.clear()
         self._inbox.clear()
         self.admission.clear()

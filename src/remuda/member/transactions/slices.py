@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Final, cast
 
 from remuda.member.base.core import bug
@@ -71,8 +71,10 @@ class Inbox:
     def put(self, sender: int, item: Item) -> None:
         self._waiting.append((sender, item))
 
-    def drain(self) -> None:
-        """Carry out what there is, or as much as fits into this step."""
+    def hear(self, sender: int, items: Iterable[Item]) -> None:
+        """Carry them out behind what there is, or as much as fits into this step."""
+        for item in items:
+            self._waiting.append((sender, item))
         if not self._later:
             self._go_on()
 

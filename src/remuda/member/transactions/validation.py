@@ -117,7 +117,8 @@ class Validation:
         taken in this very step: scans of others, and rows that end by themselves."""
         scans = self._pending.scans
         for write in work.writes:
-            if (write.map_id, partition) in scans or self._copy(write.map_id, partition).expiring:
+            store = self._core.copy_of(write.map_id, partition)
+            if store.expiring or (write.map_id, partition) in scans:
                 return True
         return False
 

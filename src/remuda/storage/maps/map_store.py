@@ -25,7 +25,7 @@ from remuda.storage.chunks.key_index import DELTA_ENTRIES_MAX, NOWHERE, RUNS_MAX
 from remuda.storage.chunks.keys import Key, KeyRule
 from remuda.storage.chunks.readable import ReadableSchemas
 from remuda.storage.chunks.scan import ScanCursor, count_shown
-from remuda.storage.chunks.upkeep import Floors, Upkeep
+from remuda.storage.chunks.upkeep import Upkeep
 from remuda.storage.indexes.index_set import IndexSet
 from remuda.storage.maps import transfer
 from remuda.storage.maps.accesses import Accesses
@@ -71,6 +71,7 @@ class MapStore:
         self._staging = Staging(schema.name, self._keys)
         self._removals = Removals(self._keys)
         self._upkeep = Upkeep(self._table, self._index, self._keys)
+        self.floors = self._upkeep.floors
         self._pinning = Pinning(self._readable, self._table, self._upkeep)
         self.indexes = IndexSet(self._layouts, self._table, self._pinning.pin)
         self.frames = StagedFrames(self._staging, self._removals)
@@ -127,7 +128,7 @@ class MapStore:
         """The row of ``key`` that exists at ``at``, in a version of the schema that ``reads``
         allows (0: the newest)."""
         layouts = self._readable.under(version) if version else self._readable.newest
-        if at < self._upkeep.floors.reads:
+        if at < self.floors.reads:
             raise validation.too_old(self.schema, at, self.floor)
         slot = self._locate(self._keys.hash(key), key, at)
         while slot != NOWHERE:
@@ -159,7 +160,7 @@ class MapStore:
             end = min(end, late_rows.next_begin(self._table.by_number, slots, keys, key, timestamp))
         else:
             self._latest = timestamp
-        slot = self._locate(key_hash, key, timestamp)
+        slot = self._search(key_hash, key, timestamp)  # on the loop: no chunk goes meanwhile
         replaced = None
         if slot != NOWHERE:
             chunk = self._table.by_number[slot >> OFFSET_BITS]
@@ -463,11 +464,7 @@ class MapStore:
     @property
     def floor(self) -> int:
         """What was before it can no longer be read."""
-        return self._upkeep.floors.reads
-
-    @property
-    def floors(self) -> Floors:
-        return self._upkeep.floors
+        return self.floors.reads
 
     def raise_floor(self, at: int) -> None:
         self._upkeep.floors.lift(at)
