@@ -14,6 +14,8 @@ from remuda.execution.batch import Batch
 from remuda.execution.evaluate.compile import Compiler
 from remuda.execution.evaluate.predicate import Predicate
 from remuda.plan.expression import columns_of
+from remuda.rpc.codec import decode_types
+from remuda.rpc.packing import packer
 from remuda.session.client_session import ClientSession
 from remuda.session.parameters import (
     check_count,
@@ -28,8 +30,11 @@ Compute: TypeAlias = Callable[[Sequence[Row]], list[Row | None]]
 """The new row for each, in schema order; None where the condition does not hold."""
 
 CHANGES_KEPT = 1000
+SIZE_KEPT = 1024
+"""Bytes of text and parameters of a change that is kept ready; longer ones are made each time."""
 
 _Key: TypeAlias = tuple[int, int, str, str, tuple[SqlType, ...] | None]
+_Asked: TypeAlias = tuple[int, int, str, str, bytes, bytes]
 
 
 class EntryChanges:
@@ -37,9 +42,42 @@ class EntryChanges:
 
     def __init__(self) -> None:
         self._known: OrderedDict[_Key, EntryChange] = OrderedDict()
+        self._ready: OrderedDict[_Asked, Compute] = OrderedDict()
+        """By map, texts, and parameters as they came: counters are asked for the same again and
+        again. Equal bytes are equal values, which equal values are not always (0.0 and -0.0)."""
 
     def __len__(self) -> int:
         return len(self._known)
+
+    def computing(  # noqa: PLR0917 (a change as it was asked for, and when, and by whom)
+        self,
+        schema: MapSchema,
+        assignments: str,
+        condition: str,
+        types: bytes,
+        parameters: bytes,
+        now_micros: int,
+        session: ClientSession,
+    ) -> Compute:
+        """What the change makes of rows. ``types``: a ``SqlTypes``, serialized; ``parameters``: one
+        packed row of these. Raises ProtocolError, and what ``fitting`` and ``compute_of`` raise."""
+        asked = (schema.map_id, schema.version, assignments, condition, types, parameters)
+        ready = self._ready.get(asked)
+        if ready is not None:
+            self._ready.move_to_end(asked)
+            return ready
+        given: tuple[PhysicalValue, ...] = ()
+        sql_types = decode_types(types)
+        if sql_types:
+            given = packer(sql_types).unpack(parameters)
+        change, values = self.fitting(schema, assignments, condition, given, sql_types)
+        compute = compute_of(schema, change, values, now_micros, session)
+        size = len(assignments) + len(condition) + len(types) + len(parameters)
+        if size <= SIZE_KEPT and not change.clock_parameters:
+            self._ready[asked] = compute
+            if len(self._ready) > CHANGES_KEPT:
+                self._ready.popitem(last=False)
+        return compute
 
     def fitting(
         self,

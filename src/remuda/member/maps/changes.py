@@ -12,7 +12,6 @@ import copy
 from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol, TypeAlias
 
-from remuda.datatypes.values import PhysicalValue
 from remuda.errors import InputError, NotSupported, ProtocolError
 from remuda.member.base.core import Call, Core
 from remuda.member.base.forwarding import Forwarding
@@ -23,12 +22,10 @@ from remuda.member.maps.maps import Maps
 from remuda.member.maps.open_map import OpenMap
 from remuda.member.maps.writes import one_of_several
 from remuda.member.transactions.small_writes import PAUSE
-from remuda.rpc import codec
 from remuda.rpc.messages import user_pb2
 from remuda.rpc.messages.user_pb2 import RpcType
-from remuda.rpc.packing import packer
 from remuda.session.client_session import ClientSession
-from remuda.session.entry_changes import EntryChanges, compute_of
+from remuda.session.entry_changes import EntryChanges
 from remuda.storage.maps.entry_version import entry_version
 from remuda.transaction.own_writes import Key, Row
 
@@ -98,15 +95,10 @@ class MapChanges:
         keys: Sequence[Key],
         inserted: Sequence[Row],
     ) -> Change:
-        types = codec.decode_types(message.parameter_types)
-        given: tuple[PhysicalValue, ...] = ()
-        if types:
-            given = packer(types).unpack(message.parameters)
-        bound, values = self.known.fitting(
-            found.schema, message.assignments, message.condition, given, types
-        )
-        now = self._core.world.clock.wall_micros()
-        compute = compute_of(found.schema, bound, values, now, ClientSession(user=call.user))
+        compute = self.known.computing(
+            found.schema, message.assignments, message.condition, message.parameter_types,
+            message.parameters, self._core.world.clock.wall_micros(), ClientSession(user=call.user),
+        )  # fmt: skip
         want_old = message.want_old
 
         def change(places: Sequence[int], before: Before) -> Changed:
