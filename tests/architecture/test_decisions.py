@@ -15,7 +15,7 @@ INDEX = (FOLDER / "README.md").read_text(encoding="utf-8")
 @pytest.mark.parametrize("record", RECORDS, ids=lambda record: record.name[:4])
 def test_a_record_has_a_status(record: Path) -> None:
     text = record.read_text(encoding="utf-8")
-    status = re.search(r"^Status: (accepted|rejected|superseded)\b", text, re.MULTILINE)
+    status = re.search(r"^Status: (accepted|proposed|rejected|superseded)\b", text, re.MULTILINE)
     assert status, f"{record.name} needs a line such as: Status: accepted."
 
 
