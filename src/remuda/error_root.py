@@ -95,11 +95,15 @@ class RemudaError(Exception):
         passed, and of the errors before it: the rows of a map that was dropped, for one."""
         return self._copy(self.may_have_run)
 
-    def _copy(self, may_have_run: bool) -> Self:
+    def advising(self, hint: str) -> Self:
+        """A copy with another hint."""
+        return self._copy(self.may_have_run, hint)
+
+    def _copy(self, may_have_run: bool, hint: str | None = None) -> Self:
         return type(self)(
             self.message,
             detail=self.detail,
-            hint=self.hint,
+            hint=self.hint if hint is None else hint,
             position=self.position,
             statement=self.statement,
             member=self.member,

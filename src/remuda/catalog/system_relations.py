@@ -145,15 +145,15 @@ columns: map text, name text, position int, type text, nullable bool, key bool,
 views: name text, columns int, definition text, uses text, comment text
 queries: query text, member int, state text, started moment, seconds double, text text,
     rows bigint, bytes bigint, members int, planning double, queued double, memory bigint,
-    spilled bigint, user_name text, pid int, transaction text
+    spilled bigint, user_name text, pid int, transaction text, waited double
 query_history: query text, member int, state text, started moment, planning double, queued double,
     execution double, rows bigint, bytes bigint, memory bigint, spilled bigint, error text,
-    sqlstate text, text text
+    sqlstate text, text text, waited double
 statement_statistics: fingerprint bigint, user_name text, text text, calls bigint, errors bigint,
     reads_by_key bigint, rows bigint, total_seconds double, min_seconds double,
     mean_seconds double, max_seconds double, p50_seconds double, p95_seconds double,
-    p99_seconds double, planning_seconds double, queue_seconds double, memory bigint,
-    spilled bigint, first moment, last moment, members int,
+    p99_seconds double, planning_seconds double, queue_seconds double, wait_seconds double,
+    memory bigint, spilled bigint, first moment, last moment, members int,
     no_answer text
 query_profiles: query text, member int, state text, profile json
 fragments: query text, member int, fragment int, state text, operators text, rows bigint,

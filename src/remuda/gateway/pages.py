@@ -22,8 +22,8 @@ _INDEX: Final = """<!doctype html>
 """
 _GAUGES: Final = ("queries", "fragments", "clients", "jobs", "partitions")
 _ENDED = (
-    "SELECT query, member, state, started, planning + queued + execution AS seconds, text, error, "
-    "sqlstate FROM sys.query_history"
+    "SELECT query, member, state, started, planning + queued + waited + execution AS seconds, "
+    "text, error, sqlstate FROM sys.query_history"
 )
 _STATES = {"finished": "Succeeded", "failed": "Failed", "cancelled": "Cancelled"}
 """Of queries that have ended, as Drill's clients know them."""

@@ -32,7 +32,7 @@ class PlanRun:
 class QueryFacts:
     """What is known of a statement besides its plans. ``started`` is in microseconds since 1970,
     times are seconds. ``rows`` and ``bytes`` are those that went to the client, or the rows that
-    were changed."""
+    were changed. ``queued`` is the wait for memory, ``waited`` the waits for locks and turns."""
 
     query: str
     member: int
@@ -42,6 +42,7 @@ class QueryFacts:
     started: int
     planning: float = 0.0
     queued: float = 0.0
+    waited: float = 0.0
     execution: float = 0.0
     rows: int = 0
     bytes: int = 0
@@ -81,6 +82,7 @@ def profile_json(facts: QueryFacts) -> dict[str, Any]:
         "started": (_EPOCH + dt.timedelta(microseconds=facts.started)).isoformat(),
         "planning": round(facts.planning, 6),
         "queued": round(facts.queued, 6),
+        "waited": round(facts.waited, 6),
         "execution": round(facts.execution, 6),
         "rows": facts.rows,
         "bytes": facts.bytes,

@@ -113,13 +113,11 @@ def to_precision(data: Exact, type_: SqlType, invalid: np.ndarray | None) -> Exa
         low, high = bounds(data)
         if low > -limit and high < limit:
             return data
-    error = numeric_overflow()
     digits = (type_.precision or 38) - (type_.scale or 0)
-    error.detail = (
+    raise numeric_overflow(
         f"A field with precision {type_.precision}, scale {type_.scale} must round to an absolute "
         f"value less than 10^{digits}."
     )
-    raise error
 
 
 def canonical(array: pa.Array, type_: SqlType) -> pa.Array:

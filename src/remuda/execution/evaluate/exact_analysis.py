@@ -61,6 +61,5 @@ def _integers(value: Value, rows: int) -> list[int]:
 
 
 def _too_large() -> Exception:
-    error = numeric_overflow()
-    error.hint = "Convert an argument to DOUBLE PRECISION if 15 digits will do."
-    return error
+    hint = "Convert an argument to DOUBLE PRECISION if 15 digits will do."
+    return numeric_overflow().advising(hint)

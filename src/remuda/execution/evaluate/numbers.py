@@ -208,8 +208,8 @@ def decimal_array(
     return wide_decimal(data, type_.scale or 0, buffer)
 
 
-def numeric_overflow() -> NumericOverflow:
-    return NumericOverflow("numeric field overflow", detail="A value needs more than 38 digits.")
+def numeric_overflow(detail: str = "A value needs more than 38 digits.") -> NumericOverflow:
+    return NumericOverflow("numeric field overflow", detail=detail)
 
 
 def wide_decimal(data: Data, scale: int, validity_bits: pa.Buffer | None) -> pa.Array:

@@ -44,6 +44,7 @@ class StatementSums:
     longest: float = 0.0
     planning: float = 0.0
     queued: float = 0.0
+    waited: float = 0.0
     memory: int = 0
     spilled: int = 0
     first: int = 0
@@ -68,10 +69,11 @@ class StatementSums:
         """One read by key that was answered at once."""
         self.reads += 1
 
-    def add_waits(self, planning: float, queued: float) -> None:
-        """Parts of the time of a call."""
+    def add_waits(self, planning: float, queued: float, waited: float) -> None:
+        """Parts of the time of a call: ``queued`` for memory, ``waited`` for locks and turns."""
         self.planning += planning
         self.queued += queued
+        self.waited += waited
 
     def add_memory(self, memory: int, spilled: int) -> None:
         """Of a part of a call."""
@@ -91,7 +93,7 @@ class StatementSums:
         self.errors += other.errors
         self.rows += other.rows
         self.seconds += other.seconds
-        self.add_waits(other.planning, other.queued)
+        self.add_waits(other.planning, other.queued, other.waited)
         self.add_memory(other.memory, other.spilled)
         for number, count in other.buckets.items():
             self.buckets[number] = self.buckets.get(number, 0) + count
@@ -152,7 +154,7 @@ class StatementTable:
         sums = self._sums.get(key) or self._new(found, facts.user)
         self._sums.move_to_end(key)
         sums.add(seconds, facts.rows, error is not None, self._clock())
-        sums.add_waits(facts.planning, facts.queued)
+        sums.add_waits(facts.planning, facts.queued, facts.waited)
         for part in parts:
             self.used(key, part)
         return key

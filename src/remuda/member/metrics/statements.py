@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from remuda.errors import RemudaError
 from remuda.member.metrics.families import Family, Histogram, Sample, by_label, counter
 from remuda.member.metrics.operations import OK
+from remuda.session.query_profiles import QueryFacts
 
 
 class StatementTimes:
@@ -18,14 +19,16 @@ class StatementTimes:
         self._outcomes: Counter[str] = Counter()
         self._whole = Histogram()
         self._queued = Histogram()
+        self._waited = 0.0
         self._rows = 0
 
-    def ended(self, seconds: float, queued: float, rows: int, error: RemudaError | None) -> None:
-        """``seconds`` from start to end, ``queued`` of them spent waiting for memory."""
+    def ended(self, seconds: float, facts: QueryFacts, error: RemudaError | None) -> None:
+        """``seconds`` from start to end."""
         self._outcomes[OK if error is None else error.sqlstate] += 1
         self._whole.observe(seconds)
-        self._queued.observe(queued)
-        self._rows += rows
+        self._queued.observe(facts.queued)
+        self._waited += facts.waited
+        self._rows += facts.rows
 
     def families(self) -> Iterator[Family]:
         yield by_label(
@@ -49,6 +52,11 @@ class StatementTimes:
         ):
             samples: list[Sample] = histogram.samples({})
             yield Family(name, "histogram", help_text, samples)
+        yield counter(
+            "remuda_statement_wait_seconds_total",
+            "Time that statements have waited for locks and for turns of maps.",
+            self._waited,
+        )
         yield counter(
             "remuda_statement_rows_total", "Rows that statements have returned.", self._rows
         )

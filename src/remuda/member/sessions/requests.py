@@ -6,7 +6,7 @@ from remuda.errors import NoActiveTransaction, SchemaChanged
 from remuda.member.base.core import Core
 from remuda.member.sessions.maps import TransactionMaps
 from remuda.member.sessions.openings import Openings
-from remuda.member.sessions.session import OpenTransaction, TransactionSessions
+from remuda.member.sessions.session import RUN_AGAIN, OpenTransaction, TransactionSessions
 from remuda.member.sessions.statements import status_of
 from remuda.rpc.messages import user_pb2
 from remuda.rpc.messages.user_pb2 import RpcType
@@ -65,7 +65,7 @@ class TransactionRequests:
             except BaseException as error:
                 self._sessions.roll_back(found)
                 if isinstance(error, SchemaChanged):
-                    error.hint = "Run the transaction again."
+                    raise error.advising(RUN_AGAIN) from error
                 raise
         timeout = message.timeout if message.timeout > 0 else None
         self._core.serve(request, self._commit(request, found, timeout))

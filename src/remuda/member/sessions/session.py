@@ -51,6 +51,7 @@ ENDED_KEPT: Final = 1_000
 OPEN_MAX: Final = 10_000
 LOCK_TIMEOUT: Final = 60.0
 """Seconds that a pessimistic transaction waits for a lock, if it may take as long."""
+RUN_AGAIN: Final = "Run the transaction again."
 BLIND: Final = FOREVER
 """``since`` of a write by one who had not read: nothing that others commit is a conflict."""
 
@@ -408,7 +409,7 @@ class TransactionSessions:
                 unknown = error.may_have_run
                 self.end(transaction, State.UNKNOWN if unknown else State.ROLLED_BACK, None)
                 if isinstance(error, SchemaChanged):
-                    error.hint = "Run the transaction again."  # not just a statement of it
+                    raise error.advising(RUN_AGAIN) from error  # not just a statement of it
                 raise
             except BaseException:
                 self.end(transaction, State.UNKNOWN, None)
@@ -483,7 +484,7 @@ class TransactionSessions:
                     raise SerializationFailure(
                         f'a row of map "{schema.name}" was changed by others since it was read',
                         detail=key_text(schema, key),
-                        hint="Run the transaction again.",
+                        hint=RUN_AGAIN,
                     )
         return last
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections import deque
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeVar
 
@@ -43,6 +44,7 @@ from remuda.sql.scope.statements import (
     TruncateStatement,
 )
 from remuda.transaction.states import COMMITTING
+from remuda.world import Clock
 
 _WRITING = (PlannedInsert, PlannedChange, PlannedExplain, CreateAsStatement, TruncateStatement)
 
@@ -93,10 +95,36 @@ class Progress:
     """A service of Spark has it, or will have it."""
     queued: float = 0.0
     """Seconds that it has waited for memory."""
+    waited: float = 0.0
+    """Seconds of its ended waits for locks and turns."""
+    waits_since: float | None = None
+    """Monotonic seconds: when its present wait for a lock or a turn began."""
     on_closed: list[Callable[[], None]] = field(default_factory=list)
     """Called when it is over: what frees what is kept for its queries."""
     on_error: Callable[[RemudaError], None] | None = None
     """Told when it is cancelled while it waits."""
+
+    @contextlib.contextmanager
+    def waiting(self, clock: Clock) -> Iterator[None]:
+        """Counts the time inside as a wait for a lock or a turn."""
+        self.wait_began(clock.monotonic())
+        try:
+            yield
+        finally:
+            self.wait_ended(clock.monotonic())
+
+    def wait_began(self, now: float) -> None:
+        self.waits_since = now
+
+    def wait_ended(self, now: float) -> None:
+        if self.waits_since is not None:
+            self.waited += max(0.0, now - self.waits_since)
+            self.waits_since = None
+
+    def waited_until(self, now: float) -> float:
+        """Seconds of all waits for locks and turns, with the present one."""
+        since = self.waits_since
+        return self.waited if since is None else self.waited + max(0.0, now - since)
 
 
 @dataclass(frozen=True, slots=True)

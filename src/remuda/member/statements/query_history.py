@@ -85,8 +85,8 @@ class QueryHistory:
                 ),
             )
         facts = self._facts(statement, rows, size)
-        seconds = facts.planning + facts.queued + facts.execution
-        self._core.measures.statements.ended(seconds, facts.queued, rows, error)
+        seconds = facts.planning + facts.queued + facts.waited + facts.execution
+        self._core.measures.statements.ended(seconds, facts, error)
         self._note(statement, facts, seconds, error)
         facts.error = None if error is None else error.plain()
         facts.state = _state(error)
@@ -142,6 +142,7 @@ class QueryHistory:
                     seconds=round(seconds, 3),
                     planning=round(facts.planning, 3),
                     queued=round(facts.queued, 3),
+                    waited=round(facts.waited, 3),
                     rows=facts.rows,
                     outcome="ok" if error is None else error.sqlstate,
                     text=facts.text,
@@ -202,7 +203,11 @@ class QueryHistory:
 
     def _facts(self, statement: Statement, rows: int, size: int) -> QueryFacts:
         progress = statement.progress
-        since_start = max(0.0, self._core.world.clock.wall_micros() - statement.started) / 1e6
+        clock = self._core.world.clock
+        since_start = max(0.0, clock.wall_micros() - statement.started) / 1e6
+        waited = progress.waited
+        if progress.waits_since is not None:
+            waited = progress.waited_until(clock.monotonic())
         return QueryFacts(
             query=str(statement.query),
             member=self._core.number,
@@ -212,7 +217,8 @@ class QueryHistory:
             started=statement.started,
             planning=progress.planning,
             queued=progress.queued,
-            execution=max(0.0, since_start - progress.planning - progress.queued),
+            waited=waited,
+            execution=max(0.0, since_start - progress.planning - progress.queued - waited),
             rows=rows,
             bytes=size,
         )

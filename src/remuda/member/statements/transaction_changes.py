@@ -7,7 +7,7 @@ one that fails has written nothing.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterable, Sequence
 
 import pyarrow as pa
 
@@ -95,14 +95,14 @@ class TransactionChanges:
     ) -> int:
         schema = found.schema
         at = _read_at(statement)
-        async with transaction.turn:
+        async with self._turn(statement, transaction):
             rows = self._rows(transaction, schema)
             async with contextlib.aclosing(pages):
                 async for page in pages:
                     rows.store(page.columns)
             statement.check()
             if transaction.pessimistic:
-                await self._sessions.lock(transaction, schema, rows.stored)
+                await self._lock(statement, transaction, schema, rows.stored)
                 at = await self._sessions.snapshots.now()
             if found.insert_only:
                 await self.refuse_existing(transaction, schema, list(rows.stored), at)
@@ -120,7 +120,7 @@ class TransactionChanges:
         answer: Answer | None,
         held: Reservation,
     ) -> Changed:
-        async with transaction.turn:
+        async with self._turn(statement, transaction):
             for attempt in range(ATTEMPTS):
                 changed = await self._attempt(
                     statement, transaction, change, await source(attempt), answer, held
@@ -170,7 +170,7 @@ class TransactionChanges:
         statement.check()
         if transaction.pessimistic:
             entries = list(rows.entries())
-            await self._sessions.lock(transaction, schema, entries)
+            await self._lock(statement, transaction, schema, entries)
             now = await self._sessions.snapshots.now()
             if not await self._sessions.snapshots.unchanged(schema, entries, at, now):
                 statement.read_timestamp = now
@@ -186,6 +186,28 @@ class TransactionChanges:
         since = at if change.reads_target or change.insert_only else BLIND
         self._apply(transaction, schema, rows.entries(), since)
         return changed
+
+    @contextlib.asynccontextmanager
+    async def _turn(
+        self, statement: Statement, transaction: OpenTransaction
+    ) -> AsyncIterator[None]:
+        """While no other request of the transaction writes."""
+        with statement.progress.waiting(self._core.world.clock):
+            await transaction.turn.acquire()
+        try:
+            yield
+        finally:
+            transaction.turn.release()
+
+    async def _lock(
+        self,
+        statement: Statement,
+        transaction: OpenTransaction,
+        schema: MapSchema,
+        keys: Iterable[Key],
+    ) -> None:
+        with statement.progress.waiting(self._core.world.clock):
+            await self._sessions.lock(transaction, schema, keys)
 
     def _rows(self, transaction: OpenTransaction, schema: MapSchema) -> Rows:
         room = self._core.config.transaction_memory - transaction.writes.bytes

@@ -116,12 +116,16 @@ class WriteStatements:
     async def _take_turn(self, statement: Statement, map_id: int, job: str) -> None:
         """An attempt before this one, if there was one, was undone."""
         statement.begins()
-        statement.progress.job = job
+        progress, clock = statement.progress, self._core.world.clock
+        progress.job = job
+        progress.wait_began(clock.monotonic())
         try:
             await statement.interruptible(self._commits.turn(map_id, job))
         except BaseException:
             self._commits.end_turn(map_id, job)  # it may have come in the same moment
             raise
+        finally:
+            progress.wait_ended(clock.monotonic())
 
     async def change(
         self,

@@ -126,6 +126,7 @@ def _encoded(facts: QueryFacts) -> control_pb2.KeptQuery:
         started=facts.started,
         planning=facts.planning,
         queued=facts.queued,
+        waited=facts.waited,
         execution=facts.execution,
         rows=facts.rows,
         bytes=facts.bytes,

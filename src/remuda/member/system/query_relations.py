@@ -63,12 +63,12 @@ class QueryRelations:
                 max(0, now - s.started) / 1e6, self._text(statement, s.user, s.text),
                 s.rows, s.bytes, len(members.get(_id(s.serving), ())), s.planning, s.queued,
                 sum(members.get(_id(s.serving), {}).values()), spilled.get(_id(s.serving), 0),
-                s.user or OWNER, s.pid or None, s.transaction or None,
+                s.user or OWNER, s.pid or None, s.transaction or None, s.waited,
             )
             for number, state in states.items()
             for s in state.statements
         ]  # fmt: skip
-        return [*rows, *(no_answer(number, 1, 16, 2) for number in answers.silent)]
+        return [*rows, *(no_answer(number, 1, 17, 2) for number in answers.silent)]
 
     async def _fragments(self, _statement: Statement) -> Iterable[Row]:
         answers = await self._state.answered()
@@ -150,10 +150,10 @@ class QueryRelations:
                     kept.query, number, kept.state, moment(kept.started), kept.planning,
                     kept.queued, kept.execution, kept.rows, kept.bytes, kept.memory, kept.spilled,
                     (kept.error or None) if seen else None, kept.sqlstate or None,
-                    kept.text if seen else HIDDEN_TEXT,
+                    kept.text if seen else HIDDEN_TEXT, kept.waited,
                 )
             )  # fmt: skip
-        return [*rows, *(no_answer(number, 1, 14, 2) for number in answers.silent)]
+        return [*rows, *(no_answer(number, 1, 15, 2) for number in answers.silent)]
 
     async def _query_profiles(self, statement: Statement) -> Iterable[Row]:
         """Of statements that run, and of those that have ended."""

@@ -101,8 +101,7 @@ def _row(sums: StatementSums, members: int, *, hidden: bool) -> Row:
         fingerprint, sums.user or OWNER, HIDDEN_TEXT if hidden else sums.text,
         timed + sums.reads, sums.errors, sums.reads, sums.rows, sums.seconds, *measured,
         sums.quantile(0.5), sums.quantile(0.95), sums.quantile(0.99), sums.planning, sums.queued,
-        sums.memory, sums.spilled, _moment(sums.first),
-        _moment(sums.last), members,
+        sums.waited, sums.memory, sums.spilled, _moment(sums.first), _moment(sums.last), members,
     )  # fmt: skip
 
 
@@ -125,6 +124,7 @@ def _encoded(sums: StatementSums) -> control_pb2.StatementSums:
         longest=sums.longest,
         planning=sums.planning,
         queued=sums.queued,
+        waited=sums.waited,
         memory=sums.memory,
         spilled=sums.spilled,
         first=sums.first,
@@ -148,6 +148,7 @@ def _decoded(message: control_pb2.StatementSums) -> StatementSums:
         longest=message.longest,
         planning=message.planning,
         queued=message.queued,
+        waited=message.waited,
         memory=message.memory,
         spilled=message.spilled,
         first=message.first,

@@ -140,6 +140,7 @@ class SystemState:
 
     def running_statements(self) -> Iterator[control_pb2.RunningStatement]:
         """Those of the clients of this member."""
+        now = self._core.world.clock.monotonic()
         for statement, rows, size in self._clients.running():
             transaction = statement.transaction
             yield control_pb2.RunningStatement(
@@ -149,6 +150,7 @@ class SystemState:
                 state=self.state_of(statement),
                 planning=statement.progress.planning,
                 queued=statement.progress.queued,
+                waited=statement.progress.waited_until(now),
                 started=statement.started,
                 user=statement.user,
                 rows=rows,
@@ -170,11 +172,13 @@ class SystemState:
             yield message
 
     def state_of(self, statement: Statement) -> str:
-        """``queued`` (for memory), ``running``, ``on spark``, or ``preparing``: no query of it has
-        begun yet.
+        """``queued`` (for memory), ``waiting`` (for a lock or a turn), ``running``, ``on spark``,
+        or ``preparing``: no query of it has begun yet.
         A recursive one begins many, one after the other, and runs between them as well."""
         if self._queued(statement.query):
             return "queued"
+        if statement.progress.waits_since is not None:
+            return "waiting"
         if statement.progress.on_spark:
             return "on spark"
         return "running" if statement.progress.runs else "preparing"

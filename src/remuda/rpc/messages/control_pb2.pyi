@@ -1283,7 +1283,7 @@ class MapPart(_message.Message):
     def __init__(self, map_id: _Optional[int] = ..., rows: _Optional[int] = ..., bytes: _Optional[int] = ..., backup_rows: _Optional[int] = ..., backup_bytes: _Optional[int] = ..., gets: _Optional[int] = ..., misses: _Optional[int] = ..., puts: _Optional[int] = ..., removes: _Optional[int] = ..., evictions: _Optional[int] = ..., idle: _Optional[int] = ..., expirations: _Optional[int] = ..., last_access: _Optional[int] = ..., last_update: _Optional[int] = ..., bytes_limit: _Optional[int] = ...) -> None: ...
 
 class RunningStatement(_message.Message):
-    __slots__ = ("query_id", "text", "state", "started", "rows", "bytes", "serving", "planning", "queued", "user", "pid", "transaction", "job")
+    __slots__ = ("query_id", "text", "state", "started", "rows", "bytes", "serving", "planning", "queued", "user", "pid", "transaction", "job", "waited")
     QUERY_ID_FIELD_NUMBER: _ClassVar[int]
     TEXT_FIELD_NUMBER: _ClassVar[int]
     STATE_FIELD_NUMBER: _ClassVar[int]
@@ -1297,6 +1297,7 @@ class RunningStatement(_message.Message):
     PID_FIELD_NUMBER: _ClassVar[int]
     TRANSACTION_FIELD_NUMBER: _ClassVar[int]
     JOB_FIELD_NUMBER: _ClassVar[int]
+    WAITED_FIELD_NUMBER: _ClassVar[int]
     query_id: _common_pb2.QueryId
     text: str
     state: str
@@ -1310,7 +1311,8 @@ class RunningStatement(_message.Message):
     pid: int
     transaction: str
     job: str
-    def __init__(self, query_id: _Optional[_Union[_common_pb2.QueryId, _Mapping]] = ..., text: _Optional[str] = ..., state: _Optional[str] = ..., started: _Optional[int] = ..., rows: _Optional[int] = ..., bytes: _Optional[int] = ..., serving: _Optional[_Union[_common_pb2.QueryId, _Mapping]] = ..., planning: _Optional[float] = ..., queued: _Optional[float] = ..., user: _Optional[str] = ..., pid: _Optional[int] = ..., transaction: _Optional[str] = ..., job: _Optional[str] = ...) -> None: ...
+    waited: float
+    def __init__(self, query_id: _Optional[_Union[_common_pb2.QueryId, _Mapping]] = ..., text: _Optional[str] = ..., state: _Optional[str] = ..., started: _Optional[int] = ..., rows: _Optional[int] = ..., bytes: _Optional[int] = ..., serving: _Optional[_Union[_common_pb2.QueryId, _Mapping]] = ..., planning: _Optional[float] = ..., queued: _Optional[float] = ..., user: _Optional[str] = ..., pid: _Optional[int] = ..., transaction: _Optional[str] = ..., job: _Optional[str] = ..., waited: _Optional[float] = ...) -> None: ...
 
 class StatementStatisticsRequest(_message.Message):
     __slots__ = ("context",)
@@ -1327,7 +1329,7 @@ class StatementStatistics(_message.Message):
     def __init__(self, context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., statements: _Optional[_Iterable[_Union[StatementSums, _Mapping]]] = ...) -> None: ...
 
 class StatementSums(_message.Message):
-    __slots__ = ("fingerprint", "user", "text", "timed", "reads", "errors", "rows", "seconds", "shortest", "longest", "planning", "queued", "memory", "spilled", "first", "last", "buckets", "counts")
+    __slots__ = ("fingerprint", "user", "text", "timed", "reads", "errors", "rows", "seconds", "shortest", "longest", "planning", "queued", "memory", "spilled", "first", "last", "buckets", "counts", "waited")
     FINGERPRINT_FIELD_NUMBER: _ClassVar[int]
     USER_FIELD_NUMBER: _ClassVar[int]
     TEXT_FIELD_NUMBER: _ClassVar[int]
@@ -1346,6 +1348,7 @@ class StatementSums(_message.Message):
     LAST_FIELD_NUMBER: _ClassVar[int]
     BUCKETS_FIELD_NUMBER: _ClassVar[int]
     COUNTS_FIELD_NUMBER: _ClassVar[int]
+    WAITED_FIELD_NUMBER: _ClassVar[int]
     fingerprint: int
     user: str
     text: str
@@ -1364,7 +1367,8 @@ class StatementSums(_message.Message):
     last: int
     buckets: _containers.RepeatedScalarFieldContainer[int]
     counts: _containers.RepeatedScalarFieldContainer[int]
-    def __init__(self, fingerprint: _Optional[int] = ..., user: _Optional[str] = ..., text: _Optional[str] = ..., timed: _Optional[int] = ..., reads: _Optional[int] = ..., errors: _Optional[int] = ..., rows: _Optional[int] = ..., seconds: _Optional[float] = ..., shortest: _Optional[float] = ..., longest: _Optional[float] = ..., planning: _Optional[float] = ..., queued: _Optional[float] = ..., memory: _Optional[int] = ..., spilled: _Optional[int] = ..., first: _Optional[int] = ..., last: _Optional[int] = ..., buckets: _Optional[_Iterable[int]] = ..., counts: _Optional[_Iterable[int]] = ...) -> None: ...
+    waited: float
+    def __init__(self, fingerprint: _Optional[int] = ..., user: _Optional[str] = ..., text: _Optional[str] = ..., timed: _Optional[int] = ..., reads: _Optional[int] = ..., errors: _Optional[int] = ..., rows: _Optional[int] = ..., seconds: _Optional[float] = ..., shortest: _Optional[float] = ..., longest: _Optional[float] = ..., planning: _Optional[float] = ..., queued: _Optional[float] = ..., memory: _Optional[int] = ..., spilled: _Optional[int] = ..., first: _Optional[int] = ..., last: _Optional[int] = ..., buckets: _Optional[_Iterable[int]] = ..., counts: _Optional[_Iterable[int]] = ..., waited: _Optional[float] = ...) -> None: ...
 
 class QueryProfilesRequest(_message.Message):
     __slots__ = ("context", "full")
@@ -1383,7 +1387,7 @@ class QueryProfiles(_message.Message):
     def __init__(self, context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., queries: _Optional[_Iterable[_Union[KeptQuery, _Mapping]]] = ...) -> None: ...
 
 class KeptQuery(_message.Message):
-    __slots__ = ("query", "user", "text", "state", "started", "planning", "queued", "execution", "rows", "bytes", "memory", "spilled", "error", "sqlstate", "profile")
+    __slots__ = ("query", "user", "text", "state", "started", "planning", "queued", "execution", "rows", "bytes", "memory", "spilled", "error", "sqlstate", "profile", "waited")
     QUERY_FIELD_NUMBER: _ClassVar[int]
     USER_FIELD_NUMBER: _ClassVar[int]
     TEXT_FIELD_NUMBER: _ClassVar[int]
@@ -1399,6 +1403,7 @@ class KeptQuery(_message.Message):
     ERROR_FIELD_NUMBER: _ClassVar[int]
     SQLSTATE_FIELD_NUMBER: _ClassVar[int]
     PROFILE_FIELD_NUMBER: _ClassVar[int]
+    WAITED_FIELD_NUMBER: _ClassVar[int]
     query: str
     user: str
     text: str
@@ -1414,7 +1419,8 @@ class KeptQuery(_message.Message):
     error: str
     sqlstate: str
     profile: str
-    def __init__(self, query: _Optional[str] = ..., user: _Optional[str] = ..., text: _Optional[str] = ..., state: _Optional[str] = ..., started: _Optional[int] = ..., planning: _Optional[float] = ..., queued: _Optional[float] = ..., execution: _Optional[float] = ..., rows: _Optional[int] = ..., bytes: _Optional[int] = ..., memory: _Optional[int] = ..., spilled: _Optional[int] = ..., error: _Optional[str] = ..., sqlstate: _Optional[str] = ..., profile: _Optional[str] = ...) -> None: ...
+    waited: float
+    def __init__(self, query: _Optional[str] = ..., user: _Optional[str] = ..., text: _Optional[str] = ..., state: _Optional[str] = ..., started: _Optional[int] = ..., planning: _Optional[float] = ..., queued: _Optional[float] = ..., execution: _Optional[float] = ..., rows: _Optional[int] = ..., bytes: _Optional[int] = ..., memory: _Optional[int] = ..., spilled: _Optional[int] = ..., error: _Optional[str] = ..., sqlstate: _Optional[str] = ..., profile: _Optional[str] = ..., waited: _Optional[float] = ...) -> None: ...
 
 class RunningFragment(_message.Message):
     __slots__ = ("query_id", "fragment", "state", "operators", "seconds", "memory", "instance")

@@ -85,8 +85,8 @@ def _added(context: Context, schema: MapSchema, index: IndexDefinition, place: N
     try:
         return with_index(schema, index)
     except InvalidDefinition as problem:
-        problem.hint = "UNIQUE takes numbers, text, BOOLEAN, BYTEA, UUID, dates and times."
-        raise placed(context, problem, place) from None
+        hint = "UNIQUE takes numbers, text, BOOLEAN, BYTEA, UUID, dates and times."
+        raise placed(context, problem.advising(hint), place) from None
     except RemudaError as problem:
         raise placed(context, problem, place) from None
 
