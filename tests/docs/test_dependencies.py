@@ -26,6 +26,9 @@ NAMES = {
     "psycopg-pool": "psycopg_pool",
     "psycopg2-binary": "psycopg2",
     "ipython": "IPython",
+    "opentelemetry-api": "opentelemetry.trace",
+    "opentelemetry-sdk": "opentelemetry.sdk.trace",
+    "opentelemetry-exporter-otlp-proto-http": "opentelemetry.exporter.otlp.proto.http.trace_exporter",
 }
 BY_CONFIGURATION = {"pytest-timeout", "mypy", "ruff", "import-linter"}
 BY_TYPES = {"types-protobuf", "types-regex", "types-pyyaml", "pandas-stubs"}

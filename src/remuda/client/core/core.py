@@ -17,7 +17,6 @@ from remuda.client.core.execution import Execution
 from remuda.client.core.held import Held, ends_transaction, run_held
 from remuda.client.core.reader import Reader
 from remuda.client.core.shared_session import SharedSession
-from remuda.client.core.tracing import trace_part
 from remuda.client.core.tries import LOST, MAYBE_AGAIN, Tries, closed_with, of_write, told
 from remuda.client.core.view_source import first_contact, is_news, newest_view
 from remuda.client.network import backoff
@@ -27,6 +26,7 @@ from remuda.client.network.forking import forget_in_children
 from remuda.client.network.known_members import KnownMembers
 from remuda.client.network.latest import Latest
 from remuda.client.network.ports import MemberPort, Ports, Settings
+from remuda.client.network.tracing import trace_part
 from remuda.client.requests import requests
 from remuda.client.requests.pages import Header
 from remuda.client.requests.requests import (

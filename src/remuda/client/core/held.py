@@ -9,10 +9,10 @@ from typing import Final, Protocol
 
 from remuda.client.core.execution import Execution
 from remuda.client.core.reader import Reader
-from remuda.client.core.tracing import trace_part
 from remuda.client.core.tries import LOST, of_write
 from remuda.client.network.deadline import Deadline
 from remuda.client.network.ports import MemberPort
+from remuda.client.network.tracing import trace_part
 from remuda.client.requests import requests
 from remuda.client.requests.pages import Header
 from remuda.client.requests.requests import Clock, RunOptions

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import sys
 import threading
 import time
 import weakref
@@ -15,6 +16,7 @@ from remuda.client.network.deadline import NEVER, Deadline
 from remuda.client.network.driving import finish
 from remuda.client.network.forking import forget_in_children
 from remuda.client.network.ports import RETIREMENT, SILENCE, Settings
+from remuda.client.network.tracing import OPENTELEMETRY, traced
 from remuda.client.requests.requests import Buffers, Call
 from remuda.errors import (
     ConnectionBroken,
@@ -188,8 +190,10 @@ class Pool(Contact):
             deadline = Deadline(self.request_timeout)
         channel = self.take(deadline)
         try:
-            left = deadline.remaining()
-            reply = channel.request(call.rpc_type, call.body, call.dbody, timeout=left)
+            left, body = deadline.remaining(), call.body
+            if OPENTELEMETRY in sys.modules:
+                body = traced(call.rpc_type, body)
+            reply = channel.request(call.rpc_type, body, call.dbody, timeout=left)
         except (ConnectionBroken, QueryTimeout) as error:
             channel.close()
             raise self.broken(error, deadline.seconds) from error
@@ -354,7 +358,10 @@ def _send(pool: Pool, call: Call[T], deadline: Deadline) -> BlockingChannel:
     try:
         left = deadline.remaining()
         ends = None if left is None else time.monotonic() + left
-        channel.send_request(call.rpc_type, call.body, call.dbody, ends=ends)
+        body = call.body
+        if OPENTELEMETRY in sys.modules:
+            body = traced(call.rpc_type, body)
+        channel.send_request(call.rpc_type, body, call.dbody, ends=ends)
     except (ConnectionBroken, QueryTimeout) as error:
         raise pool.broken(error, deadline.seconds) from error
     except BaseException:

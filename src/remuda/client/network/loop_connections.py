@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import sys
 from collections.abc import Callable, Coroutine, Sequence
 from typing import Any, TypeVar
 
@@ -11,6 +12,7 @@ from remuda.client.network.contact import Contact, client_closed
 from remuda.client.network.deadline import NEVER, Deadline
 from remuda.client.network.line import Line, Talk
 from remuda.client.network.ports import RETIREMENT, Settings
+from remuda.client.network.tracing import OPENTELEMETRY, traced
 from remuda.client.requests.requests import Call
 from remuda.errors import (
     ConnectionBroken,
@@ -128,8 +130,10 @@ class Lines(Contact):
         try:
             if not line.channel.writable:
                 await line.until_writable(deadline)
-            left = deadline.remaining()
-            reply = await line.channel.request(call.rpc_type, call.body, call.dbody, left)
+            left, body = deadline.remaining(), call.body
+            if OPENTELEMETRY in sys.modules:
+                body = traced(call.rpc_type, body)
+            reply = await line.channel.request(call.rpc_type, body, call.dbody, left)
         except (ConnectionBroken, QueryTimeout) as error:
             line.retired = True
             raise self.broken(error, deadline.seconds) from error

@@ -35,6 +35,7 @@ from remuda.execution.spill import DiskUse
 from remuda.limits import CLIENT_CLOCK_AHEAD_MAX, CLOCK_SKEW_MAX, PARTITIONS
 from remuda.member.base.access import Access
 from remuda.member.metrics.measures import Measures
+from remuda.member.metrics.traces import traces_to
 from remuda.member.metrics.unexpected_errors import UNEXPECTED_ERRORS
 from remuda.member.security.audit import Audit
 from remuda.member.security.defences import no_defences
@@ -128,6 +129,8 @@ class Core:
         self.clock = HybridClock()
         self.measures = Measures(world.clock)
         """What its parts count and time."""
+        self.traces = traces_to(config.trace_endpoint, uuid, world.clock)
+        """Where spans go; None: nothing is traced."""
         self.audit = Audit(config.audit_file, lambda: self.number)
         self.room = WriteRoom(
             config,

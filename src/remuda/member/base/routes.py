@@ -8,6 +8,7 @@ from collections.abc import Callable
 from remuda.errors import MemberGivenUp, MemberNotReady, NotSupported, RemudaError, TakenOver
 from remuda.member.base.core import Call, Core, bug
 from remuda.member.base.forwarding import ForwardedCall
+from remuda.member.base.request_traces import traced
 from remuda.member.state.log import fields
 from remuda.rpc.messages import control_pb2, data_pb2, user_pb2
 from remuda.rpc.messages.user_pb2 import RpcType as UserType
@@ -88,6 +89,7 @@ class UserRoutes:
         self._departure = core.departure
         self._began = core.measures.operations.begin
         self._audit = core.audit
+        self._traces = core.traces
 
     @property
     def supported(self) -> list[int]:
@@ -98,6 +100,8 @@ class UserRoutes:
             answered = self._began(request.rpc_type)
             if self._audit.active:
                 answered = self._audit.request(request, answered)
+            if self._traces is not None:
+                answered = traced(self._traces, self._core.number, request, answered)
             request.when_answered(answered)
         self._handle(request)
 

@@ -122,7 +122,14 @@ class RunQueries:
         answer = PointAnswer(
             self._core, found, found.point, wanted, request, self._queries.new_id(), form
         )
-        return self._statements.read_point(found, wanted, answer.send, text=text, user=request.user)
+        return self._statements.read_point(
+            found,
+            wanted,
+            answer.send,
+            text=text,
+            user=request.user,
+            traceparent=message.traceparent,
+        )
 
     def _statement(
         self,

@@ -7,6 +7,7 @@ from typing import Final
 
 from remuda.errors import InputError, NotSupported
 from remuda.member.base.core import Call, Core
+from remuda.member.base.request_traces import parent_of
 from remuda.member.sessions.session import OpenTransaction, TransactionSessions
 from remuda.member.sessions.statements import status_of
 from remuda.rpc.messages import user_pb2
@@ -49,6 +50,7 @@ class Openings:
             pessimistic=message.pessimistic,
             timeout=timeout,
             label=message.label[:LABEL_MAX],
+            traceparent="" if self._core.traces is None else parent_of(call),
         )
 
     def status(self, transaction: OpenTransaction) -> user_pb2.TransactionStatus:

@@ -25,6 +25,7 @@ from remuda.errors import (
 from remuda.execution.overlay import MapWrites, altered
 from remuda.member.base.core import Core
 from remuda.member.membership.membership import Membership
+from remuda.member.metrics.traces import Traces
 from remuda.member.queries.query_start import QueryStart
 from remuda.member.sessions.keys import KeyReader
 from remuda.member.sessions.reads import OwnReads
@@ -115,6 +116,8 @@ class OpenTransaction:
     running: set[QueryId] = field(default_factory=set)
     """Its statements that have not ended: until then it is not idle."""
     label: str = ""
+    traceparent: str = ""
+    """The span in which its client began it, as W3C Trace Context has it."""
     implicit: bool = False
     """Of one autocommitted statement: its commit follows at once."""
     pessimistic: bool = False
@@ -317,6 +320,7 @@ class TransactionSessions:
         idle_timeout: float = 0.0,
         label: str = "",
         pessimistic: bool = False,
+        traceparent: str = "",
     ) -> OpenTransaction:
         """Raises LimitExceeded."""
         core = self._core
@@ -341,6 +345,7 @@ class TransactionSessions:
             last_used=now,
             label=label,
             pessimistic=pessimistic,
+            traceparent=traceparent,
         )
         self._open[made.name] = made
         self._follow()
@@ -377,19 +382,42 @@ class TransactionSessions:
         if self._open.get(transaction.name) is not transaction:
             self.known(transaction.name, transaction.channel, transaction.user)
 
-    def end(self, transaction: OpenTransaction, state: State, cause: RemudaError | None) -> None:
-        """It is over, here at least."""
+    def end(
+        self,
+        transaction: OpenTransaction,
+        state: State,
+        cause: RemudaError | None,
+        error: RemudaError | None = None,
+    ) -> None:
+        """It is over, here at least. ``cause``: why others have ended it; ``error``: why its commit
+        has failed."""
         transaction.state = state
         if transaction.locked:
             self._committing.locks.release(transaction.id)
         if self._open.pop(transaction.name, None) is None:
             return
+        if self._core.traces is not None and not transaction.implicit:
+            self._trace(self._core.traces, transaction, cause or error)
         self._ended[transaction.name] = cause
         if len(self._ended) > ENDED_KEPT:
             self._ended.popitem(last=False)
         if not self._open and self._timer is not None:
             self._timer.cancel()
             self._timer = None
+
+    def _trace(
+        self, traces: Traces, transaction: OpenTransaction, error: RemudaError | None
+    ) -> None:
+        attributes = {
+            "remuda.transaction": transaction.name,
+            "remuda.member": self._core.number,
+            "remuda.state": transaction.state.value,
+            "remuda.isolation": transaction.isolation.value,
+            "remuda.pessimistic": transaction.pessimistic,
+            "remuda.writes": transaction.writes.count,
+        }
+        began, parent = transaction.started / 1e6, transaction.traceparent
+        traces.ended("remuda.transaction", parent, began, attributes, error)
 
     # --- the end ------------------------------------------------------------------------------
 
@@ -407,7 +435,7 @@ class TransactionSessions:
                 at = await self._commit(transaction, timeout)
             except RemudaError as error:
                 unknown = error.may_have_run
-                self.end(transaction, State.UNKNOWN if unknown else State.ROLLED_BACK, None)
+                self.end(transaction, State.UNKNOWN if unknown else State.ROLLED_BACK, None, error)
                 if isinstance(error, SchemaChanged):
                     raise error.advising(RUN_AGAIN) from error  # not just a statement of it
                 raise

@@ -263,6 +263,7 @@ class TransactionStatements:
             pessimistic=bool(modes.pessimistic),
             idle_timeout=milliseconds(session.value(setting)) / 1000,
             label=session.values.get("application_name", ""),
+            traceparent=statement.traceparent,
         )
 
     async def _commit(self, statement: Statement, chain: bool) -> Ended:
@@ -300,6 +301,7 @@ class TransactionStatements:
             session=statement.sent,
             pessimistic=before.pessimistic,
             label=before.label,
+            traceparent=statement.traceparent,
         )
 
     def _savepoint(

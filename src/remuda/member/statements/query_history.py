@@ -13,7 +13,7 @@ from remuda.execution.context import FragmentProfile
 from remuda.limits import FINISHED_QUERIES_KEPT, FINISHED_QUERIES_SIZE_MAX
 from remuda.member.base.core import Core
 from remuda.member.metrics.statement_table import Key
-from remuda.member.metrics.traces import StatementTraces, traces_to
+from remuda.member.metrics.traces import Traces
 from remuda.member.queries.query_state import Initiated
 from remuda.member.sessions.statement import Statement
 from remuda.member.state.log import fields
@@ -49,7 +49,7 @@ class QueryHistory:
         size_max: int = FINISHED_QUERIES_SIZE_MAX,
     ) -> None:
         self._core = core
-        self._traces = traces_to(core.config.trace_endpoint, core.uuid)
+        self._traces = core.traces
         self._kept_max = kept_max
         self._size_max = size_max
         self._kept: OrderedDict[QueryId, _Kept] = OrderedDict()
@@ -116,14 +116,21 @@ class QueryHistory:
             self._drop(next(iter(self._kept)))
 
     def _trace(
-        self, traces: StatementTraces, statement: Statement, facts: QueryFacts, seconds: float
+        self, traces: Traces, statement: Statement, facts: QueryFacts, seconds: float
     ) -> None:
         context = traces.statement(facts, seconds, statement.text, statement.traceparent)
         began = facts.started / 1e6
         for run in statement.progress.runs:
             self._contexts[run.query] = context, began
             for profile in run.profiles:
-                traces.fragment(context, profile, began)
+                self._trace_fragment(traces, context, profile, began)
+
+    def _trace_fragment(
+        self, traces: Traces, context: Context, profile: FragmentProfile, began: float
+    ) -> None:
+        member = self._core.view.by_number.get(profile.member)
+        instance = self._core.uuid if member is None else member.uuid
+        traces.fragment(context, profile, began, instance)
 
     def _note(
         self, statement: Statement, facts: QueryFacts, seconds: float, error: RemudaError | None
@@ -169,7 +176,7 @@ class QueryHistory:
             self._core.measures.by_fingerprint.used(key, profile)
             if self._traces is not None:
                 context, began = self._contexts[query]
-                self._traces.fragment(context, profile, began)
+                self._trace_fragment(self._traces, context, profile, began)
 
     # --- what is asked ------------------------------------------------------------------------
 

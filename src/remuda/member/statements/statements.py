@@ -229,10 +229,14 @@ class Statements:
         *,
         text: str,
         user: str,
+        traceparent: str = "",
     ) -> bool:
         """``PointReads.run``, for who has the role. Raises InsufficientPrivilege as well."""
-        if self._core.access.active:
-            self._core.access.check(user, found)
+        core = self._core
+        if core.access.active:
+            core.access.check(user, found)
+        if core.traces is not None:
+            answer = core.traces.read(text, traceparent, core.number, answer)
         return self._points.run(found, values, answer, text=text, user=user)
 
     async def run(self, statement: Statement, *, local: bool = False) -> None:

@@ -693,16 +693,18 @@ class ClusterInfo(_message.Message):
     def __init__(self, view: _Optional[_Union[_common_pb2.View, _Mapping]] = ..., maps: _Optional[_Iterable[_Union[_common_pb2.MapSchema, _Mapping]]] = ..., context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., catalog_version: _Optional[int] = ..., member: _Optional[int] = ...) -> None: ...
 
 class MapName(_message.Message):
-    __slots__ = ("name", "if_exists", "context", "schema_only")
+    __slots__ = ("name", "if_exists", "context", "schema_only", "traceparent")
     NAME_FIELD_NUMBER: _ClassVar[int]
     IF_EXISTS_FIELD_NUMBER: _ClassVar[int]
     CONTEXT_FIELD_NUMBER: _ClassVar[int]
     SCHEMA_ONLY_FIELD_NUMBER: _ClassVar[int]
+    TRACEPARENT_FIELD_NUMBER: _ClassVar[int]
     name: str
     if_exists: bool
     context: _common_pb2.Context
     schema_only: bool
-    def __init__(self, name: _Optional[str] = ..., if_exists: _Optional[bool] = ..., context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., schema_only: _Optional[bool] = ...) -> None: ...
+    traceparent: str
+    def __init__(self, name: _Optional[str] = ..., if_exists: _Optional[bool] = ..., context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., schema_only: _Optional[bool] = ..., traceparent: _Optional[str] = ...) -> None: ...
 
 class CreateMap(_message.Message):
     __slots__ = ("schema", "if_not_exists")
@@ -733,7 +735,7 @@ class Count(_message.Message):
     def __init__(self, count: _Optional[int] = ..., context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ...) -> None: ...
 
 class KeysRequest(_message.Message):
-    __slots__ = ("map", "map_id", "schema_version", "keys", "want_old", "keys_only", "context", "transaction", "read_timestamp", "ttl", "for_write", "begin", "newest", "known")
+    __slots__ = ("map", "map_id", "schema_version", "keys", "want_old", "keys_only", "context", "transaction", "read_timestamp", "ttl", "for_write", "begin", "newest", "known", "traceparent")
     MAP_FIELD_NUMBER: _ClassVar[int]
     MAP_ID_FIELD_NUMBER: _ClassVar[int]
     SCHEMA_VERSION_FIELD_NUMBER: _ClassVar[int]
@@ -748,6 +750,7 @@ class KeysRequest(_message.Message):
     BEGIN_FIELD_NUMBER: _ClassVar[int]
     NEWEST_FIELD_NUMBER: _ClassVar[int]
     KNOWN_FIELD_NUMBER: _ClassVar[int]
+    TRACEPARENT_FIELD_NUMBER: _ClassVar[int]
     map: str
     map_id: int
     schema_version: int
@@ -762,7 +765,8 @@ class KeysRequest(_message.Message):
     begin: TransactionBegin
     newest: bool
     known: bool
-    def __init__(self, map: _Optional[str] = ..., map_id: _Optional[int] = ..., schema_version: _Optional[int] = ..., keys: _Optional[_Iterable[bytes]] = ..., want_old: _Optional[bool] = ..., keys_only: _Optional[bool] = ..., context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., transaction: _Optional[str] = ..., read_timestamp: _Optional[int] = ..., ttl: _Optional[int] = ..., for_write: _Optional[bool] = ..., begin: _Optional[_Union[TransactionBegin, _Mapping]] = ..., newest: _Optional[bool] = ..., known: _Optional[bool] = ...) -> None: ...
+    traceparent: str
+    def __init__(self, map: _Optional[str] = ..., map_id: _Optional[int] = ..., schema_version: _Optional[int] = ..., keys: _Optional[_Iterable[bytes]] = ..., want_old: _Optional[bool] = ..., keys_only: _Optional[bool] = ..., context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., transaction: _Optional[str] = ..., read_timestamp: _Optional[int] = ..., ttl: _Optional[int] = ..., for_write: _Optional[bool] = ..., begin: _Optional[_Union[TransactionBegin, _Mapping]] = ..., newest: _Optional[bool] = ..., known: _Optional[bool] = ..., traceparent: _Optional[str] = ...) -> None: ...
 
 class OptionalRow(_message.Message):
     __slots__ = ("row", "version", "ttl")
@@ -787,7 +791,7 @@ class RowsResponse(_message.Message):
     def __init__(self, rows: _Optional[_Iterable[_Union[OptionalRow, _Mapping]]] = ..., context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., begun: _Optional[_Union[TransactionStatus, _Mapping]] = ..., outdated: _Optional[bool] = ...) -> None: ...
 
 class PutRequest(_message.Message):
-    __slots__ = ("map", "map_id", "schema_version", "rows", "condition", "want_old", "context", "transaction", "ttl")
+    __slots__ = ("map", "map_id", "schema_version", "rows", "condition", "want_old", "context", "transaction", "ttl", "traceparent")
     class Condition(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
         __slots__ = ()
         ALWAYS: _ClassVar[PutRequest.Condition]
@@ -805,6 +809,7 @@ class PutRequest(_message.Message):
     CONTEXT_FIELD_NUMBER: _ClassVar[int]
     TRANSACTION_FIELD_NUMBER: _ClassVar[int]
     TTL_FIELD_NUMBER: _ClassVar[int]
+    TRACEPARENT_FIELD_NUMBER: _ClassVar[int]
     map: str
     map_id: int
     schema_version: int
@@ -814,10 +819,11 @@ class PutRequest(_message.Message):
     context: _common_pb2.Context
     transaction: str
     ttl: int
-    def __init__(self, map: _Optional[str] = ..., map_id: _Optional[int] = ..., schema_version: _Optional[int] = ..., rows: _Optional[_Iterable[bytes]] = ..., condition: _Optional[_Union[PutRequest.Condition, str]] = ..., want_old: _Optional[bool] = ..., context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., transaction: _Optional[str] = ..., ttl: _Optional[int] = ...) -> None: ...
+    traceparent: str
+    def __init__(self, map: _Optional[str] = ..., map_id: _Optional[int] = ..., schema_version: _Optional[int] = ..., rows: _Optional[_Iterable[bytes]] = ..., condition: _Optional[_Union[PutRequest.Condition, str]] = ..., want_old: _Optional[bool] = ..., context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., transaction: _Optional[str] = ..., ttl: _Optional[int] = ..., traceparent: _Optional[str] = ...) -> None: ...
 
 class ComputeRequest(_message.Message):
-    __slots__ = ("map", "map_id", "schema_version", "keys", "want_old", "context", "assignments", "condition", "parameter_types", "parameters", "rows", "transaction")
+    __slots__ = ("map", "map_id", "schema_version", "keys", "want_old", "context", "assignments", "condition", "parameter_types", "parameters", "rows", "transaction", "traceparent")
     MAP_FIELD_NUMBER: _ClassVar[int]
     MAP_ID_FIELD_NUMBER: _ClassVar[int]
     SCHEMA_VERSION_FIELD_NUMBER: _ClassVar[int]
@@ -830,6 +836,7 @@ class ComputeRequest(_message.Message):
     PARAMETERS_FIELD_NUMBER: _ClassVar[int]
     ROWS_FIELD_NUMBER: _ClassVar[int]
     TRANSACTION_FIELD_NUMBER: _ClassVar[int]
+    TRACEPARENT_FIELD_NUMBER: _ClassVar[int]
     map: str
     map_id: int
     schema_version: int
@@ -842,10 +849,11 @@ class ComputeRequest(_message.Message):
     parameters: bytes
     rows: _containers.RepeatedScalarFieldContainer[bytes]
     transaction: str
-    def __init__(self, map: _Optional[str] = ..., map_id: _Optional[int] = ..., schema_version: _Optional[int] = ..., keys: _Optional[_Iterable[bytes]] = ..., want_old: _Optional[bool] = ..., context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., assignments: _Optional[str] = ..., condition: _Optional[str] = ..., parameter_types: _Optional[bytes] = ..., parameters: _Optional[bytes] = ..., rows: _Optional[_Iterable[bytes]] = ..., transaction: _Optional[str] = ...) -> None: ...
+    traceparent: str
+    def __init__(self, map: _Optional[str] = ..., map_id: _Optional[int] = ..., schema_version: _Optional[int] = ..., keys: _Optional[_Iterable[bytes]] = ..., want_old: _Optional[bool] = ..., context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., assignments: _Optional[str] = ..., condition: _Optional[str] = ..., parameter_types: _Optional[bytes] = ..., parameters: _Optional[bytes] = ..., rows: _Optional[_Iterable[bytes]] = ..., transaction: _Optional[str] = ..., traceparent: _Optional[str] = ...) -> None: ...
 
 class CheckedWrite(_message.Message):
-    __slots__ = ("map", "map_id", "schema_version", "keys", "want_old", "context", "rows", "versions", "expected", "transaction")
+    __slots__ = ("map", "map_id", "schema_version", "keys", "want_old", "context", "rows", "versions", "expected", "transaction", "traceparent")
     MAP_FIELD_NUMBER: _ClassVar[int]
     MAP_ID_FIELD_NUMBER: _ClassVar[int]
     SCHEMA_VERSION_FIELD_NUMBER: _ClassVar[int]
@@ -856,6 +864,7 @@ class CheckedWrite(_message.Message):
     VERSIONS_FIELD_NUMBER: _ClassVar[int]
     EXPECTED_FIELD_NUMBER: _ClassVar[int]
     TRANSACTION_FIELD_NUMBER: _ClassVar[int]
+    TRACEPARENT_FIELD_NUMBER: _ClassVar[int]
     map: str
     map_id: int
     schema_version: int
@@ -866,23 +875,26 @@ class CheckedWrite(_message.Message):
     versions: _containers.RepeatedScalarFieldContainer[int]
     expected: _containers.RepeatedScalarFieldContainer[bytes]
     transaction: str
-    def __init__(self, map: _Optional[str] = ..., map_id: _Optional[int] = ..., schema_version: _Optional[int] = ..., keys: _Optional[_Iterable[bytes]] = ..., want_old: _Optional[bool] = ..., context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., rows: _Optional[_Iterable[bytes]] = ..., versions: _Optional[_Iterable[int]] = ..., expected: _Optional[_Iterable[bytes]] = ..., transaction: _Optional[str] = ...) -> None: ...
+    traceparent: str
+    def __init__(self, map: _Optional[str] = ..., map_id: _Optional[int] = ..., schema_version: _Optional[int] = ..., keys: _Optional[_Iterable[bytes]] = ..., want_old: _Optional[bool] = ..., context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., rows: _Optional[_Iterable[bytes]] = ..., versions: _Optional[_Iterable[int]] = ..., expected: _Optional[_Iterable[bytes]] = ..., transaction: _Optional[str] = ..., traceparent: _Optional[str] = ...) -> None: ...
 
 class PutBatchRequest(_message.Message):
-    __slots__ = ("map", "map_id", "schema_version", "context", "transaction", "ttl")
+    __slots__ = ("map", "map_id", "schema_version", "context", "transaction", "ttl", "traceparent")
     MAP_FIELD_NUMBER: _ClassVar[int]
     MAP_ID_FIELD_NUMBER: _ClassVar[int]
     SCHEMA_VERSION_FIELD_NUMBER: _ClassVar[int]
     CONTEXT_FIELD_NUMBER: _ClassVar[int]
     TRANSACTION_FIELD_NUMBER: _ClassVar[int]
     TTL_FIELD_NUMBER: _ClassVar[int]
+    TRACEPARENT_FIELD_NUMBER: _ClassVar[int]
     map: str
     map_id: int
     schema_version: int
     context: _common_pb2.Context
     transaction: str
     ttl: int
-    def __init__(self, map: _Optional[str] = ..., map_id: _Optional[int] = ..., schema_version: _Optional[int] = ..., context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., transaction: _Optional[str] = ..., ttl: _Optional[int] = ...) -> None: ...
+    traceparent: str
+    def __init__(self, map: _Optional[str] = ..., map_id: _Optional[int] = ..., schema_version: _Optional[int] = ..., context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., transaction: _Optional[str] = ..., ttl: _Optional[int] = ..., traceparent: _Optional[str] = ...) -> None: ...
 
 class JobBegin(_message.Message):
     __slots__ = ("map", "overwrite", "label", "job", "insert_only")
@@ -985,20 +997,22 @@ class ReadLeased(_message.Message):
     def __init__(self, at: _Optional[int] = ...) -> None: ...
 
 class TransactionBegin(_message.Message):
-    __slots__ = ("isolation", "read_only", "pessimistic", "timeout", "label", "context")
+    __slots__ = ("isolation", "read_only", "pessimistic", "timeout", "label", "context", "traceparent")
     ISOLATION_FIELD_NUMBER: _ClassVar[int]
     READ_ONLY_FIELD_NUMBER: _ClassVar[int]
     PESSIMISTIC_FIELD_NUMBER: _ClassVar[int]
     TIMEOUT_FIELD_NUMBER: _ClassVar[int]
     LABEL_FIELD_NUMBER: _ClassVar[int]
     CONTEXT_FIELD_NUMBER: _ClassVar[int]
+    TRACEPARENT_FIELD_NUMBER: _ClassVar[int]
     isolation: TransactionIsolation
     read_only: bool
     pessimistic: bool
     timeout: float
     label: str
     context: _common_pb2.Context
-    def __init__(self, isolation: _Optional[_Union[TransactionIsolation, str]] = ..., read_only: _Optional[bool] = ..., pessimistic: _Optional[bool] = ..., timeout: _Optional[float] = ..., label: _Optional[str] = ..., context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ...) -> None: ...
+    traceparent: str
+    def __init__(self, isolation: _Optional[_Union[TransactionIsolation, str]] = ..., read_only: _Optional[bool] = ..., pessimistic: _Optional[bool] = ..., timeout: _Optional[float] = ..., label: _Optional[str] = ..., context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., traceparent: _Optional[str] = ...) -> None: ...
 
 class TransactionStatus(_message.Message):
     __slots__ = ("transaction", "member", "state", "catalog_version", "snapshot")
@@ -1015,20 +1029,22 @@ class TransactionStatus(_message.Message):
     def __init__(self, transaction: _Optional[str] = ..., member: _Optional[int] = ..., state: _Optional[_Union[TransactionState, str]] = ..., catalog_version: _Optional[int] = ..., snapshot: _Optional[int] = ...) -> None: ...
 
 class TransactionEnd(_message.Message):
-    __slots__ = ("transaction", "commit", "context", "reads", "puts", "timeout")
+    __slots__ = ("transaction", "commit", "context", "reads", "puts", "timeout", "traceparent")
     TRANSACTION_FIELD_NUMBER: _ClassVar[int]
     COMMIT_FIELD_NUMBER: _ClassVar[int]
     CONTEXT_FIELD_NUMBER: _ClassVar[int]
     READS_FIELD_NUMBER: _ClassVar[int]
     PUTS_FIELD_NUMBER: _ClassVar[int]
     TIMEOUT_FIELD_NUMBER: _ClassVar[int]
+    TRACEPARENT_FIELD_NUMBER: _ClassVar[int]
     transaction: str
     commit: bool
     context: _common_pb2.Context
     reads: _containers.RepeatedCompositeFieldContainer[KeysRequest]
     puts: _containers.RepeatedCompositeFieldContainer[PutRequest]
     timeout: float
-    def __init__(self, transaction: _Optional[str] = ..., commit: _Optional[bool] = ..., context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., reads: _Optional[_Iterable[_Union[KeysRequest, _Mapping]]] = ..., puts: _Optional[_Iterable[_Union[PutRequest, _Mapping]]] = ..., timeout: _Optional[float] = ...) -> None: ...
+    traceparent: str
+    def __init__(self, transaction: _Optional[str] = ..., commit: _Optional[bool] = ..., context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., reads: _Optional[_Iterable[_Union[KeysRequest, _Mapping]]] = ..., puts: _Optional[_Iterable[_Union[PutRequest, _Mapping]]] = ..., timeout: _Optional[float] = ..., traceparent: _Optional[str] = ...) -> None: ...
 
 class TransactionEnded(_message.Message):
     __slots__ = ("commit_timestamp", "context")
@@ -1039,7 +1055,7 @@ class TransactionEnded(_message.Message):
     def __init__(self, commit_timestamp: _Optional[int] = ..., context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ...) -> None: ...
 
 class TransactionSavepoint(_message.Message):
-    __slots__ = ("transaction", "action", "name")
+    __slots__ = ("transaction", "action", "name", "traceparent")
     class Action(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
         __slots__ = ()
         SET: _ClassVar[TransactionSavepoint.Action]
@@ -1051,18 +1067,22 @@ class TransactionSavepoint(_message.Message):
     TRANSACTION_FIELD_NUMBER: _ClassVar[int]
     ACTION_FIELD_NUMBER: _ClassVar[int]
     NAME_FIELD_NUMBER: _ClassVar[int]
+    TRACEPARENT_FIELD_NUMBER: _ClassVar[int]
     transaction: str
     action: TransactionSavepoint.Action
     name: str
-    def __init__(self, transaction: _Optional[str] = ..., action: _Optional[_Union[TransactionSavepoint.Action, str]] = ..., name: _Optional[str] = ...) -> None: ...
+    traceparent: str
+    def __init__(self, transaction: _Optional[str] = ..., action: _Optional[_Union[TransactionSavepoint.Action, str]] = ..., name: _Optional[str] = ..., traceparent: _Optional[str] = ...) -> None: ...
 
 class TransactionSuspend(_message.Message):
-    __slots__ = ("transaction", "resume")
+    __slots__ = ("transaction", "resume", "traceparent")
     TRANSACTION_FIELD_NUMBER: _ClassVar[int]
     RESUME_FIELD_NUMBER: _ClassVar[int]
+    TRACEPARENT_FIELD_NUMBER: _ClassVar[int]
     transaction: str
     resume: bool
-    def __init__(self, transaction: _Optional[str] = ..., resume: _Optional[bool] = ...) -> None: ...
+    traceparent: str
+    def __init__(self, transaction: _Optional[str] = ..., resume: _Optional[bool] = ..., traceparent: _Optional[str] = ...) -> None: ...
 
 class ChangesRequest(_message.Message):
     __slots__ = ("subscription", "kind", "text", "parameter_types", "parameters", "context", "positions", "wait", "rows", "keys_only", "map_id")
