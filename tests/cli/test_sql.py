@@ -223,18 +223,14 @@ class TestProcess:
             assert child.stderr.read() == b""
             assert child.wait(30) == 141
 
-    def test_status(self, grid, client, capsys, golden, script):
+    def status(self, grid, script, rows):
+        """Has the grid tell these rows of sys.members."""
         known = (("member", sql.BIGINT), ("state", sql.VARCHAR), ("cause", sql.VARCHAR))
         texts = (Column(name, kind) for name, kind in known)
         kept = ("storage_held", "storage_limit", "writes_refused")
         held = ("memory_held", "memory_limit", "spilled")
         sizes = (Column(name, sql.BIGINT) for name in (*kept, *held))
         columns = (*texts, *sizes, Column("queued", sql.INTEGER))
-        rows = [
-            (1, "alive", None, 1 << 20, 9 << 30, 0, 0, 6 << 30, 0, 0),
-            (2, "alive", None, 9 << 30, 9 << 30, 7, 5_000_000, 6 << 30, 1 << 21, 3),
-            (3, "suspected", "nothing came from it for 10 s", *(0,) * 6, None),
-        ]
         grid.scripts[MEMBERS_QUERY] = script(columns, (batch(columns, rows),))
         texts, counts = (sql.VARCHAR,) * 2, (sql.BIGINT,) * 5
         named = zip(
@@ -248,6 +244,32 @@ class TestProcess:
             ("small", "a", 2, 0, 0, 1 << 30, 0, "replicated"),
         ]  # nobody tells of "trees"
         grid.scripts[MAPS_QUERY] = script(columns, (batch(columns, maps),))
+
+    def test_status_with_a_silent_member(self, grid, capsys, script):
+        rows = [
+            (1, "alive", None, 1 << 20, 9 << 30, 0, 0, 6 << 30, 0, 0),
+            (2, "no answer", "member 2 did not answer within 2 s", *(None,) * 7),
+        ]
+        self.status(grid, script, rows)
+        assert main(["status", "--connect", grid.addresses[0]]) == 0
+        text = capsys.readouterr().out
+        assert "member 2 did not answer: rows and bytes below lack its share\n" in text
+        assert "SUSPECTED" not in text
+        cells = {
+            words[0]: words[6:13]
+            for line in text.splitlines()
+            if len(words := [part.strip() for part in line.split("|")]) == 13
+        }
+        assert cells["1"] == ["1 MiB", "9 GiB", "0", "0 B", "6 GiB", "0 B", "0"]
+        assert cells["2"] == ["?"] * 7
+
+    def test_status(self, grid, client, capsys, golden, script):
+        rows = [
+            (1, "alive", None, 1 << 20, 9 << 30, 0, 0, 6 << 30, 0, 0),
+            (2, "alive", None, 9 << 30, 9 << 30, 7, 5_000_000, 6 << 30, 1 << 21, 3),
+            (3, "suspected", "nothing came from it for 10 s", *(0,) * 6, None),
+        ]
+        self.status(grid, script, rows)
         handle = client.map("trees")
         handle.put(1, {"name": "oak"})
         assert main(["status", "--connect", grid.addresses[0]]) == 0

@@ -40,6 +40,9 @@ async def looked_at(sim: Simulation) -> dict[str, list[dict[str, Any]]]:
         took = sim.loop.now - began
         assert took < 1.5 * PATIENCE, f"sys.{name} took {took:.1f} s"
         found[name] = [dict(zip(columns, row, strict=True)) for row in rows]
+    began = sim.loop.now
+    assert await client.run("EXPLAIN SELECT count(*) FROM t AS x JOIN t AS y ON x.id = y.a")
+    assert sim.loop.now - began < 1.5 * PATIENCE, "a plan that needs statistics waited"
     for name in ("pg_stat_activity", "pg_locks"):  # tools would take a row of it for a connection
         began = sim.loop.now
         rows = await client.run(f"SELECT pid FROM {name}")

@@ -66,6 +66,8 @@ class MapDescription:
     bytes: int
     catalog_version: int = 0
     """In which it was so."""
+    no_answer: tuple[int, ...] = ()
+    """Members that did not answer within two seconds: ``rows`` and ``bytes`` lack their share."""
 
 
 @dataclass(frozen=True)
@@ -200,7 +202,8 @@ def drop_map(name: str, if_exists: bool) -> Call[None]:
 def _parse_description(pbody: bytes) -> MapDescription:
     message = user_pb2.MapDescription.FromString(pbody)
     schema = codec.decode_schema(message.schema)
-    return MapDescription(schema, message.rows, message.bytes, message.catalog_version)
+    silent = tuple(message.no_answer)
+    return MapDescription(schema, message.rows, message.bytes, message.catalog_version, silent)
 
 
 def parse_nothing(_pbody: bytes) -> None:

@@ -50,7 +50,9 @@ class CatalogRequests:
             schema=codec.encode_schema(schema), catalog_version=self._core.catalog.version
         )
         if not message.schema_only:
-            description.rows, description.bytes = await self._statistics.totals(schema)
+            totals = await self._statistics.totals(schema)
+            description.rows, description.bytes = totals.rows, totals.bytes
+            description.no_answer.extend(totals.silent)
         call.reply(RpcType.DESCRIBE_MAP, description)
 
     async def _create(self, call: Call) -> None:

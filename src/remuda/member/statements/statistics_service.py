@@ -13,6 +13,7 @@ from remuda.errors import RemudaError
 from remuda.member.base.core import Core
 from remuda.member.base.offload import Offload
 from remuda.member.base.peers import Peers
+from remuda.member.base.round import PATIENCE, Gathered, in_one_round
 from remuda.rpc import codec
 from remuda.rpc.messages import control_pb2
 from remuda.rpc.messages.control_pb2 import RpcType
@@ -38,6 +39,16 @@ BUCKETS = 64
 class Known:
     statistics: MapStatistics
     local_rows: int
+
+
+@dataclass(frozen=True)
+class Totals:
+    """Of one map."""
+
+    rows: int
+    bytes: int
+    silent: tuple[int, ...]
+    """Members whose share is missing."""
 
 
 class ClusterStatistics:
@@ -103,10 +114,10 @@ class ClusterStatistics:
             for schema in wanted
             if (store := core.stores.get(schema.map_id)) is not None
         }
-        others = [number for number in core.live_members() if number != core.number]
         here = asyncio.ensure_future(self._take_here(message.map_ids))
+        heard = await self._ask_totals(message.map_ids)  # a silent member would cost much longer
         replies = await asyncio.gather(
-            *(self._peers.request(number, RpcType.MAP_STATISTICS, message) for number in others),
+            *(self._peers.request(n, RpcType.MAP_STATISTICS, message) for n in heard.known),
             return_exceptions=True,
         )
         await here
@@ -129,22 +140,23 @@ class ClusterStatistics:
                 taken[number] = self.versions.get(number, 0) + 1
         self.versions = {**self.versions, **taken}
 
-    async def totals(self, schema: MapSchema) -> tuple[int, int]:
-        """(rows, bytes) of a map over the whole cluster, now."""
-        core = self._core
-        message = control_pb2.StatisticsRequest(
-            context=core.context(), map_ids=[schema.map_id], totals_only=True
-        )
-        others = [number for number in core.live_members() if number != core.number]
-        replies = await asyncio.gather(
-            *(self._peers.request(number, RpcType.MAP_STATISTICS, message) for number in others)
-        )
+    async def totals(self, schema: MapSchema) -> Totals:
+        """Of a map over the members that answer soon, now."""
+        heard = await self._ask_totals([schema.map_id])
         parts = self._totals([schema.map_id])
-        for reply in replies:
-            parts += control_pb2.StatisticsReply.FromString(reply.pbody).maps
+        for answer in heard.known.values():
+            parts += answer.maps
         rows = sum(part.rows for part in parts)
-        size = sum(part.bytes for part in parts)
-        return (parts[0].rows if schema.replicated and parts else rows), size
+        if schema.replicated and parts:
+            rows = parts[0].rows
+        return Totals(rows, sum(part.bytes for part in parts), heard.silent)
+
+    async def _ask_totals(self, map_ids: Iterable[int]) -> Gathered[control_pb2.StatisticsReply]:
+        message = control_pb2.StatisticsRequest(
+            context=self._core.context(), map_ids=map_ids, totals_only=True
+        )
+        kind, decode = RpcType.MAP_STATISTICS, control_pb2.StatisticsReply.FromString
+        return await in_one_round(self._core, self._peers, kind, message, decode, PATIENCE)
 
     def on_request(self, request: Request) -> None:
         message = control_pb2.StatisticsRequest.FromString(request.pbody)

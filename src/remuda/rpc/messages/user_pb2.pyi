@@ -715,16 +715,18 @@ class CreateMap(_message.Message):
     def __init__(self, schema: _Optional[_Union[_common_pb2.MapSchema, _Mapping]] = ..., if_not_exists: _Optional[bool] = ...) -> None: ...
 
 class MapDescription(_message.Message):
-    __slots__ = ("schema", "rows", "bytes", "catalog_version")
+    __slots__ = ("schema", "rows", "bytes", "catalog_version", "no_answer")
     SCHEMA_FIELD_NUMBER: _ClassVar[int]
     ROWS_FIELD_NUMBER: _ClassVar[int]
     BYTES_FIELD_NUMBER: _ClassVar[int]
     CATALOG_VERSION_FIELD_NUMBER: _ClassVar[int]
+    NO_ANSWER_FIELD_NUMBER: _ClassVar[int]
     schema: _common_pb2.MapSchema
     rows: int
     bytes: int
     catalog_version: int
-    def __init__(self, schema: _Optional[_Union[_common_pb2.MapSchema, _Mapping]] = ..., rows: _Optional[int] = ..., bytes: _Optional[int] = ..., catalog_version: _Optional[int] = ...) -> None: ...
+    no_answer: _containers.RepeatedScalarFieldContainer[int]
+    def __init__(self, schema: _Optional[_Union[_common_pb2.MapSchema, _Mapping]] = ..., rows: _Optional[int] = ..., bytes: _Optional[int] = ..., catalog_version: _Optional[int] = ..., no_answer: _Optional[_Iterable[int]] = ...) -> None: ...
 
 class Count(_message.Message):
     __slots__ = ("count", "context")
