@@ -28,7 +28,7 @@ NAMES = {
     "ipython": "IPython",
     "opentelemetry-api": "opentelemetry.trace",
     "opentelemetry-sdk": "opentelemetry.sdk.trace",
-    "opentelemetry-exporter-otlp-proto-http": "opentelemetry.exporter.otlp.proto.http.trace_exporter",  # noqa: E501
+    "opentelemetry-exporter-otlp-proto-http": "opentelemetry.exporter.otlp.proto.http",
 }
 BY_CONFIGURATION = {"pytest-timeout", "mypy", "ruff", "import-linter"}
 BY_TYPES = {"types-protobuf", "types-regex", "types-pyyaml", "pandas-stubs"}
