@@ -8,6 +8,7 @@ import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ from remuda.limits import (
 )
 
 ENVIRONMENT_PREFIX = "REMUDA_"
+_SIZE = re.compile(r"(\d+(?:\.\d*)?)\s*(?:([kmgt])i?b|b|)", re.IGNORECASE | re.ASCII)
 _LABEL = re.compile(r"[\w.:-]{1,100}", re.ASCII)
 STORE_SCHEMES = ("file", "s3", "gs", "gcs", "abfs", "abfss", "hdfs", "viewfs")
 """Of URLs that ``pyarrow.fs`` reads."""
@@ -30,7 +32,12 @@ INSECURE_WORDS = "yes, without encryption or passwords"
 
 
 def _setting(default: object, doc: str, choices: tuple[str, ...] = ()) -> Any:
-    return field(default=default, metadata={"doc": doc, "choices": choices})
+    return field(default=default, metadata={"doc": doc, "choices": choices, "size": False})
+
+
+def _size(default: int, doc: str) -> Any:
+    """A number of bytes, which may be written with a unit."""
+    return field(default=default, metadata={"doc": doc, "choices": (), "size": True})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,13 +76,13 @@ class MemberConfig:
         " to keep the rows of its partitions",
         ("chunks", "partitions"),
     )
-    statement_memory: int = _setting(4096 * MIB, "bytes that one statement may hold on a member")
-    member_memory: int = _setting(
+    statement_memory: int = _size(4096 * MIB, "bytes that one statement may hold on a member")
+    member_memory: int = _size(
         0,
         "bytes that all statements together may hold on a member; 0 = a quarter of its share of the"
         " machine's, or of the limit of its control group",
     )
-    storage_memory: int = _setting(
+    storage_memory: int = _size(
         0,
         "bytes that a member may store: rows with their older versions, backups, indexes, staged"
         " rows; 0 = what member_memory and a reserve leave of its share",
@@ -88,7 +95,7 @@ class MemberConfig:
     admission_timeout: float = _setting(
         60.0, "seconds that a query waits for memory to begin; after that it fails"
     )
-    spill_limit: int = _setting(
+    spill_limit: int = _size(
         32 * 1024 * MIB, "bytes that one statement may put on a member's disk; 0 = never spill"
     )
     spill_directory: str = _setting(
@@ -120,7 +127,7 @@ class MemberConfig:
         "when a write counts as done: on the disk, or handed to the operating system",
         ("fsync", "os", "none"),
     )
-    checkpoint_size: int = _setting(
+    checkpoint_size: int = _size(
         512 * MIB, "bytes of log after which a member writes a checkpoint: what a start must read"
     )
     log_archive: str = _setting(
@@ -134,9 +141,7 @@ class MemberConfig:
     log_archive_keep: float = _setting(
         0.0, "seconds that pieces of logs stay in log_archive; 0 = until no snapshot needs them"
     )
-    log_archive_size: int = _setting(
-        0, "bytes of each member's log that stay in log_archive; 0 = all"
-    )
+    log_archive_size: int = _size(0, "bytes of each member's log that stay in log_archive; 0 = all")
     start_without: str = _setting(
         "",
         "numbers of members, such as 2,3, without which the cluster starts again: what only they"
@@ -147,7 +152,7 @@ class MemberConfig:
     transaction_timeout: float = _setting(
         600.0, "seconds after which an open transaction is rolled back; 0 = never"
     )
-    transaction_memory: int = _setting(
+    transaction_memory: int = _size(
         32 * MIB, "bytes that one transaction may have written before it commits"
     )
     heartbeat_interval: float = _setting(HEARTBEAT_INTERVAL, "seconds between heartbeats")
@@ -467,6 +472,8 @@ def _convert(name: str, value: object, source: str) -> object:
         )
     if isinstance(value, bool):
         raise InputError(f"{source}: {name} must be {_spoken(wanted)}, not {value!r}")
+    if name in _SIZES and isinstance(value, str):
+        return _bytes(name, value, source)
     if wanted is float and isinstance(value, int):
         return float(value)
     if isinstance(value, wanted):
@@ -479,6 +486,23 @@ def _convert(name: str, value: object, source: str) -> object:
                 f"{source}: {name} must be {_spoken(wanted)}, not {value!r}"
             ) from problem
     raise InputError(f"{source}: {name} must be {_spoken(wanted)}, not {value!r}")
+
+
+_SIZES = frozenset(setting.name for setting in fields(MemberConfig) if setting.metadata["size"])
+
+
+def _bytes(name: str, text: str, source: str) -> int:
+    """``96MB`` and ``96 MiB`` are the same: units are powers of 1024, as in SQL."""
+    found = _SIZE.fullmatch(text.strip())
+    if found is None:
+        raise InputError(
+            f"{source}: {name} must be a number of bytes, not {text!r}",
+            hint="With a unit or without one: 1073741824, 96MB, 1GiB. Units are kB, MB, GB, TB.",
+        )
+    number, unit = found.groups()
+    if unit is None and "." not in number:
+        return int(number)
+    return int(Decimal(number) * 1024 ** (" kmgt".index(unit.lower()) if unit else 0))
 
 
 def _spoken(wanted: type) -> str:

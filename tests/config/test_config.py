@@ -38,11 +38,39 @@ def test_default_then_file_then_environment_then_flag(tmp_path: Path) -> None:
         ({"query_timeout": "inf"}, "query_timeout must be a finite number, not inf"),
         ({"snapshot_store": "nope://x"}, "snapshot_store cannot be a URL that begins with nope://"),
         ({"data_dir": "d", "log_archive": "ftp://x"}, "log_archive cannot be a URL"),
+        (
+            {"member_memory": "much"},
+            "flag --member-memory: member_memory must be a number of bytes",
+        ),
+        ({"member_memory": "-1"}, "member_memory must be a number of bytes, not '-1'"),
+        ({"member_memory": "1 PB"}, "member_memory must be a number of bytes, not '1 PB'"),
+        ({"storage_memory": 1.5}, "storage_memory must be a whole number, not 1.5"),
     ],
 )
 def test_wrong_settings_are_named(flags: dict[str, Any], message: str) -> None:
     with pytest.raises(InputError, match=message):
         member_config(flags=flags)
+
+
+@pytest.mark.parametrize(
+    ("text", "size"),
+    [
+        ("96MB", 96 << 20),
+        ("1GiB", 1 << 30),
+        (" 1.5 gb ", 3 << 29),
+        ("7", 7),
+        ("64 kB", 1 << 16),
+        ("0", 0),
+        ("12B", 12),
+        ("9007199254740993", 2**53 + 1),
+    ],
+)
+def test_sizes_may_have_units(tmp_path: Path, text: str, size: int) -> None:
+    file = tmp_path / "member.toml"
+    file.write_text(f'[member]\nstorage_memory = "{text}"\n')
+    assert member_config(flags={"member_memory": text}).member_memory == size
+    assert member_config(environment={"REMUDA_SPILL_LIMIT": text}).spill_limit == size
+    assert member_config(file=file).storage_memory == size
 
 
 @pytest.mark.parametrize(

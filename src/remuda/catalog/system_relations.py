@@ -179,7 +179,7 @@ transactions: transaction text, member int, state text, isolation text, read_onl
     bytes bigint, reads bigint, savepoints int, pid int, idle double
 clients: pid int, member int, address text, application text, user_name text, since moment,
     state text, state_since moment, statements int, query text, text text, started moment,
-    transactions int, transaction text, transaction_started moment
+    transactions int, transaction text, transaction_started moment, protocol text
 locks: map text, key text, kind text, mode text, granted bool, transaction text, pid int,
     application text, user_name text, query text, text text, since moment, seconds double,
     member int, waits_for text

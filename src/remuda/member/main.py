@@ -51,7 +51,7 @@ def parser() -> argparse.ArgumentParser:
             *SHORT.get(setting.name, ()),
             f"--{setting.name.replace('_', '-')}",
             dest=setting.name,
-            metavar=type(setting.default).__name__.upper(),
+            metavar="SIZE" if setting.metadata["size"] else type(setting.default).__name__.upper(),
             help=f"{setting.metadata['doc']} (default: {setting.default!r})".replace("%", "%%"),
         )
     return made

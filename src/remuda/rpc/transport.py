@@ -113,7 +113,7 @@ class Channel(asyncio.BufferedProtocol):
         self.unanswered = 0  # requests of the other side that have no answer yet
         self.on_writable: list[Callable[[], None]] = []
         self.on_closed: list[Callable[[RemudaError], None]] = []
-        self.protocol, self._loop = "remuda", asyncio.get_running_loop()
+        self.protocol, self._loop = "native", asyncio.get_running_loop()
         self._handler, self._on_open = handler, on_open
         self._hello, self._answer = hello, answer
         self._guard, self._login = guard, login

@@ -62,7 +62,9 @@ def test_clients_see_and_end_work_by_methods(in_cluster):
         while not (rows := [r for r in await activity.queries() if r.text == ENDLESS]):
             await asyncio.sleep(0.005)
         assert (rows[0].member, rows[0].user_name) == (2, "remuda")
-        assert "on call" in {row.application for row in await activity.clients()}
+        assert ("on call", "native") in {
+            (row.application, row.protocol) for row in await activity.clients()
+        }
         await activity.cancel_query(rows[0].query)
         await running.done.wait()
         assert [row.transaction for row in await activity.transactions()] == [session.transaction]

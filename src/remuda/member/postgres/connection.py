@@ -63,7 +63,7 @@ class House(Protocol):
 class PostgresConnection(asyncio.BufferedProtocol):
     """A ``ClientChannel``. ``backend`` is there once the session is open."""
 
-    protocol = "postgresql"
+    protocol = "postgres"
 
     def __init__(self, house: House) -> None:
         self._house = house

@@ -162,7 +162,7 @@ class ActivityRelations:
 
     async def _clients(self, asking: Statement) -> Iterable[Row]:
         answers = await self._answers()
-        silent = [no_answer(member, 1, 15, 6) for member in answers.silent]
+        silent = [no_answer(member, 1, 16, 6) for member in answers.silent]
         return [*(self._client(asking, worker) for worker in answers.workers), *silent]
 
     def _client(self, asking: Statement, worker: Worker) -> Row:
@@ -176,7 +176,7 @@ class ActivityRelations:
             _query(statement), self._text(asking, worker, statement.text if statement else None),
             _moment(statement.started if statement else 0), len(worker.transactions),
             transaction.transaction if transaction else None,
-            _moment(transaction.started if transaction else 0),
+            _moment(transaction.started if transaction else 0), client.protocol,
         )  # fmt: skip
 
     async def _pg_stat_activity(self, asking: Statement) -> Iterable[Row]:

@@ -122,6 +122,7 @@ class ActivityReport:
                 since=client.since,
                 changed=client.changed,
                 requests=channel.unanswered,
+                protocol="drill" if client.stock else channel.protocol,
             )
         known, kept = self._all_locks(), len(self._pages)
         rows, activity.more = self._pages.begin([r for r in known if locks or not r.granted])

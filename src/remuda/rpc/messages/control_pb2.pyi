@@ -1047,7 +1047,7 @@ class Activity(_message.Message):
     def __init__(self, context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., clients: _Optional[_Iterable[_Union[ConnectedClient, _Mapping]]] = ..., statements: _Optional[_Iterable[_Union[RunningStatement, _Mapping]]] = ..., transactions: _Optional[_Iterable[_Union[OpenTransaction, _Mapping]]] = ..., locks: _Optional[_Iterable[_Union[HeldLock, _Mapping]]] = ..., more: _Optional[int] = ...) -> None: ...
 
 class ConnectedClient(_message.Message):
-    __slots__ = ("pid", "address", "application", "user", "since", "changed", "requests")
+    __slots__ = ("pid", "address", "application", "user", "since", "changed", "requests", "protocol")
     PID_FIELD_NUMBER: _ClassVar[int]
     ADDRESS_FIELD_NUMBER: _ClassVar[int]
     APPLICATION_FIELD_NUMBER: _ClassVar[int]
@@ -1055,6 +1055,7 @@ class ConnectedClient(_message.Message):
     SINCE_FIELD_NUMBER: _ClassVar[int]
     CHANGED_FIELD_NUMBER: _ClassVar[int]
     REQUESTS_FIELD_NUMBER: _ClassVar[int]
+    PROTOCOL_FIELD_NUMBER: _ClassVar[int]
     pid: int
     address: str
     application: str
@@ -1062,7 +1063,8 @@ class ConnectedClient(_message.Message):
     since: int
     changed: int
     requests: int
-    def __init__(self, pid: _Optional[int] = ..., address: _Optional[str] = ..., application: _Optional[str] = ..., user: _Optional[str] = ..., since: _Optional[int] = ..., changed: _Optional[int] = ..., requests: _Optional[int] = ...) -> None: ...
+    protocol: str
+    def __init__(self, pid: _Optional[int] = ..., address: _Optional[str] = ..., application: _Optional[str] = ..., user: _Optional[str] = ..., since: _Optional[int] = ..., changed: _Optional[int] = ..., requests: _Optional[int] = ..., protocol: _Optional[str] = ...) -> None: ...
 
 class HeldLock(_message.Message):
     __slots__ = ("map_id", "map", "key", "kind", "mode", "granted", "owner", "client", "since", "blockers", "pid")
