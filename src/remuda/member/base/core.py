@@ -58,8 +58,7 @@ log = logging.getLogger(__name__)
 T = TypeVar("T")
 
 DROPPED_NAMES_KEPT = 1000
-CANCEL_AGAIN = 0.1
-"""Seconds."""
+CANCEL_AGAIN = 0.1  # seconds
 SUSPICION_PATIENCE = 15.0
 """Seconds that a request waits for a member that is not heard, unless it has less time: with the
 defaults, more than it takes until the member is heard again or a view has dropped it."""
@@ -129,8 +128,7 @@ class Core:
         self.clock = HybridClock()
         self.measures = Measures(world.clock)
         """What its parts count and time."""
-        self.traces = traces_to(config.trace_endpoint, uuid, world.clock)
-        """Where spans go; None: nothing is traced."""
+        self.traces = traces_to(config.trace_endpoint, uuid, world.clock)  # None: nothing is
         self.audit = Audit(config.audit_file, lambda: self.number)
         self.room = WriteRoom(
             config,
@@ -150,8 +148,7 @@ class Core:
         self.departure = Departure(lambda: self.number)
         """How far it is on its way out of the cluster."""
         self.stopping = False
-        self.wal = NoWal()
-        """What is noted for a restart."""
+        self.wal = NoWal()  # what is noted for a restart
         self.recovered = False
         """It has started from its log, with whole copies of the replicated maps."""
         self.defences = no_defences()

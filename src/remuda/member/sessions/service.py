@@ -9,12 +9,13 @@ from remuda.member.base.peers import Peers
 from remuda.member.maps.changes import MapChanges
 from remuda.member.maps.maps import Maps
 from remuda.member.membership.membership import Membership
+from remuda.member.sessions.committing import Committing
 from remuda.member.sessions.keys import KeyReader
 from remuda.member.sessions.maps import TransactionMaps
 from remuda.member.sessions.openings import Openings
 from remuda.member.sessions.pins import TransactionPins
 from remuda.member.sessions.requests import TransactionRequests
-from remuda.member.sessions.session import Committing, TransactionSessions
+from remuda.member.sessions.session import TransactionSessions
 from remuda.rpc.messages.user_pb2 import RpcType
 from remuda.rpc.transport import Request
 

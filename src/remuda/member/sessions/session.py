@@ -10,7 +10,7 @@ import asyncio
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final, Protocol
+from typing import Final
 
 from remuda.datatypes.schema import MapSchema
 from remuda.datatypes.timestamp import FOREVER
@@ -27,11 +27,12 @@ from remuda.member.base.core import Core
 from remuda.member.membership.membership import Membership
 from remuda.member.metrics.traces import Traces
 from remuda.member.queries.query_start import QueryStart
+from remuda.member.sessions.committing import Committing
 from remuda.member.sessions.keys import KeyReader
 from remuda.member.sessions.reads import OwnReads
 from remuda.member.sessions.snapshots import Snapshots, same_row
 from remuda.member.state.clients import described
-from remuda.member.state.transaction_sets import ReadSet, Write, WriteSet
+from remuda.member.state.transaction_sets import ReadSet, Write
 from remuda.query.ids import QueryId
 from remuda.rpc.client_channel import ClientChannel
 from remuda.rpc.messages import control_pb2
@@ -55,45 +56,6 @@ LOCK_TIMEOUT: Final = 60.0
 RUN_AGAIN: Final = "Run the transaction again."
 BLIND: Final = FOREVER
 """``since`` of a write by one who had not read: nothing that others commit is a conflict."""
-
-
-class Locking(Protocol):
-    """``member.transactions.key_locks``."""
-
-    async def lock(
-        self,
-        owner: TransactionId,
-        map_id: int,
-        keys: Iterable[Key],
-        *,
-        shared: bool = False,
-        timeout: float = 60.0,
-        client: str = "",
-    ) -> None:
-        """Raises DeadlockDetected, LockNotAvailable, SchemaChanged, MemberUnavailable."""
-
-    def interrupt(self, owner: TransactionId, error: RemudaError) -> None:
-        """``lock``, if it waits for ``owner``, raises ``error``."""
-
-    def release(self, owner: TransactionId) -> None: ...
-
-
-class Committing(Protocol):
-    """``member.transactions.transactions``: commits what a transaction has written, on all
-    members."""
-
-    @property
-    def locks(self) -> Locking: ...
-
-    async def commit(
-        self,
-        writes: WriteSet,
-        reads: ReadSet | None,
-        timeout: float | None = None,
-        owner: TransactionId | None = None,
-    ) -> int:
-        """The commit timestamp. ``owner`` holds the locks that do not stand in the way. Raises
-        SerializationFailure, MemberUnavailable, QueryTimeout."""
 
 
 @dataclass(eq=False)

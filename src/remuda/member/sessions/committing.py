@@ -1,0 +1,50 @@
+"""What open transactions ask of the room that commits them and holds their locks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Protocol
+
+from remuda.errors import RemudaError
+from remuda.member.state.transaction_sets import ReadSet, WriteSet
+from remuda.transaction.own_writes import Key
+from remuda.transaction.states import TransactionId
+
+
+class Locking(Protocol):
+    """``member.transactions.key_locks``."""
+
+    async def lock(
+        self,
+        owner: TransactionId,
+        map_id: int,
+        keys: Iterable[Key],
+        *,
+        shared: bool = False,
+        timeout: float = 60.0,
+        client: str = "",
+    ) -> None:
+        """Raises DeadlockDetected, LockNotAvailable, SchemaChanged, MemberUnavailable."""
+
+    def interrupt(self, owner: TransactionId, error: RemudaError) -> None:
+        """``lock``, if it waits for ``owner``, raises ``error``."""
+
+    def release(self, owner: TransactionId) -> None: ...
+
+
+class Committing(Protocol):
+    """``member.transactions.transactions``: commits what a transaction has written, on all
+    members."""
+
+    @property
+    def locks(self) -> Locking: ...
+
+    async def commit(
+        self,
+        writes: WriteSet,
+        reads: ReadSet | None,
+        timeout: float | None = None,
+        owner: TransactionId | None = None,
+    ) -> int:
+        """The commit timestamp. ``owner`` holds the locks that do not stand in the way. Raises
+        SerializationFailure, MemberUnavailable, QueryTimeout."""
