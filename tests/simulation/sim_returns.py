@@ -24,7 +24,7 @@ from sim_transaction_works import Bank, Registers, Told, Work, rows
 from sim_users import connected, running, users_of
 
 from remuda.config import MemberConfig
-from remuda.errors import RemudaError, TransientError
+from remuda.errors import RemudaError, SerializationFailure, TransientError
 from remuda.member.member import Member
 from remuda.member.membership.former_copies import FormerCopies
 from remuda.storage.maps.map_store import MapStore
@@ -33,7 +33,8 @@ PATIENCE = 120.0
 """Seconds within which a member is back, and all copies are in place."""
 AWAY = (0.0, 0.2, 2.0)
 """Seconds that a process is away, at most."""
-PLACES = "abcd"
+SETTLED = 2.0
+"""Seconds after the last write until all copies have it."""
 
 
 class Entries(Work):
@@ -101,6 +102,7 @@ class ReturnStorm:
         self.machines: dict[str, LogDisk] = {}
         self.here: dict[str, Member] = {}
         """The member of each machine, if one runs."""
+        self.working = True
         self.lives = 0
         self.killed = 0
         self.compared = 0
@@ -160,9 +162,9 @@ class ReturnStorm:
         chance.shuffle(names)
         for place in range(self.rounds):
             await self._restart(names[place % len(names)])
-        for user in users:
-            user.cancel()
-        await asyncio.gather(*users, return_exceptions=True)
+        self.working = False  # to cancel a user would leave a write of which nobody knows the end
+        await asyncio.gather(*users)
+        await asyncio.sleep(SETTLED)
         await self._complete()
         self._compare()
         for work in self.works:
@@ -175,13 +177,14 @@ class ReturnStorm:
 
     async def _user(self, number: int, client: Any) -> None:
         chance = Random(f"{self.sim.seed}/user {number}")
-        while True:
+        while self.working:
             work = chance.choice(self.works)
             try:
                 await work.step(client, chance)
             except RemudaError as error:
                 self.ends[f"{work.name} {type(error).__name__}"] += 1
-                if not self.killed or not (error.retryable or error.may_have_run):
+                conflict = isinstance(error, SerializationFailure)  # of the two users
+                if not conflict and not (self.killed and (error.retryable or error.may_have_run)):
                     self.sim.violations.append(f"u{number}, {work.name}: {error!r}")
             await asyncio.sleep(chance.uniform(0, 0.05))
 

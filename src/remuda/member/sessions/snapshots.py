@@ -18,8 +18,9 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Final
 
 from remuda.datatypes.schema import MapSchema
-from remuda.errors import RemudaError, SerializationFailure
+from remuda.errors import RemudaError, SerializationFailure, ViewChanged
 from remuda.member.base.core import Core
+from remuda.member.base.forwarding import VIEW_PAUSE
 from remuda.member.membership.membership import Membership
 from remuda.member.sessions.keys import KeyReader
 from remuda.transaction.isolation import Isolation
@@ -28,6 +29,9 @@ from remuda.transaction.own_writes import Key, Row, canonical_key
 if TYPE_CHECKING:
     from remuda.member.sessions.session import OpenTransaction
 
+VIEW_ATTEMPTS: Final = 40
+"""Further rounds while members are in other views, over four seconds: a member that has missed a
+view hears of it with the next heartbeats."""
 ROUND_AFTER: Final = 0.02
 """Seconds that a loose snapshot waits for a round of the clocks."""
 
@@ -42,12 +46,23 @@ class Snapshots:
         """Loose ones that began since the timer was set."""
 
     async def now(self) -> int:
-        """A timestamp above the clocks of all members."""
+        """A timestamp above the clocks of all members. They are asked again while the view changes:
+        nothing has been done, and the client of a transaction could not send its request again.
+        Raises TransientError."""
         core = self._core
-        others = tuple(number for number in core.live_members() if number != core.number)
-        if others:
-            await self._membership.clocks(others)
-        return core.timestamp()
+        tries = 0
+        while True:
+            others = tuple(number for number in core.live_members() if number != core.number)
+            try:
+                if others:
+                    await self._membership.clocks(others)
+            except ViewChanged:
+                tries += 1
+                if tries > VIEW_ATTEMPTS:
+                    raise
+                await asyncio.sleep(VIEW_PAUSE * tries)
+            else:
+                return core.timestamp()
 
     async def read_at(self, transaction: OpenTransaction) -> int:
         """The timestamp for the next statement: above the clocks of all members, so that it sees

@@ -1,4 +1,5 @@
-"""The catalog changes while a member that has been named by a view does not know of it yet."""
+"""The catalog changes, and transactions read, while a member that has been named by a view does not
+know of it yet."""
 
 from __future__ import annotations
 
@@ -14,12 +15,13 @@ from sim_network import LOST, Fate, Sent
 from sim_rules import Play, Scenario
 
 from remuda.member.membership import catalog_service
+from remuda.member.sessions import snapshots
 from remuda.rpc.frame import RESPONSE
 
 
-def the_view_does_not_reach(play: Play, joining: str) -> None:
+def the_view_does_not_reach(play: Play, joining: str, seconds: float) -> None:
     """What tells a process that it is in a view now is lost for a while."""
-    until = play.sim.loop.now + 2.0
+    until = play.sim.loop.now + seconds
 
     def rule(sent: Sent) -> Fate | None:
         if sent.receiver != joining or play.sim.loop.now > until:
@@ -33,7 +35,7 @@ def the_view_does_not_reach(play: Play, joining: str) -> None:
 async def created(play: Play) -> None:
     """A table each 0.1 s, through a member that is not the coordinator of the catalog."""
     client = await play.client(2)
-    the_view_does_not_reach(play, "m4")
+    the_view_does_not_reach(play, "m4", 2.0)
     joined = asyncio.ensure_future(play.sim.join(1))
     for number in range(30):
         await client.run(f"CREATE TABLE made{number} (id BIGINT PRIMARY KEY)")
@@ -55,3 +57,29 @@ def test_a_change_that_is_refused_there_would_meet_itself(
     monkeypatch.setattr(catalog_service, "VIEW_PATIENCE", -1.0)
     with pytest.raises(Violation, match='map "made1" already exists'):
         Scenario(1, created, 3, {"backups": 1}, 0.0).run()
+
+
+async def asks_for_the_clocks(play: Play) -> None:
+    """As an open transaction does before a statement: its client could not begin it again."""
+    member = play.sim.members[1]
+    the_view_does_not_reach(play, "m4", 0.25)
+    joined = asyncio.ensure_future(play.sim.join(1))
+    await play.until(lambda: 4 in member.core.view.by_number, 2.0)
+    before = member.core.clock.last
+    asked = member.node.context.run(  # type: ignore[attr-defined]
+        play.sim.loop.create_task, member.open.sessions.snapshots.now()
+    )
+    assert await asked > before
+    await joined
+
+
+def test_a_transaction_reads_on_while_a_member_is_in_another_view() -> None:
+    Scenario(1, asks_for_the_clocks, 3, {"backups": 1}, 0.0).run()
+
+
+def test_without_a_further_round_its_client_gets_an_error(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(snapshots, "VIEW_ATTEMPTS", 0)
+    with pytest.raises(Violation, match="ViewChanged"):
+        Scenario(1, asks_for_the_clocks, 3, {"backups": 1}, 0.0).run()
