@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import threading
 import uuid
+from concurrent.futures import ThreadPoolExecutor
 from decimal import Decimal
 
 import psycopg
@@ -237,3 +238,35 @@ def test_operators_see_the_session(connection):
     ).fetchone()
     assert row is not None
     assert row[1] == "active"
+
+
+def test_a_statement_that_sleeps_is_cancelled(connect, connection):
+    """By a CancelRequest, by pg_cancel_backend through another member, and by its timeout."""
+    sleeper = connect(member=1)
+    pid = sleeper.info.backend_pid
+    asked = "SELECT count(*) FROM pg_stat_activity WHERE query = 'SELECT pg_sleep(600)'"
+    for end in (
+        sleeper.cancel_safe,
+        lambda: connection.execute("SELECT pg_cancel_backend(%s)", (pid,)),
+    ):
+        with ThreadPoolExecutor(1) as threads:
+            asleep = threads.submit(sleeper.execute, "SELECT pg_sleep(600)")
+            while connection.execute(asked).fetchone() == (0,):
+                pass
+            end()
+            with pytest.raises(psycopg.errors.QueryCanceled):
+                asleep.result(60)
+        assert sleeper.execute("SELECT 1").fetchone() == (1,)
+    sleeper.execute("SET statement_timeout = 50")
+    with pytest.raises(psycopg.errors.QueryCanceled, match="timeout"):
+        sleeper.execute("SELECT pg_sleep(600)")
+    sleeper.execute("SET statement_timeout = 0")
+    assert sleeper.execute("SELECT pg_sleep(0.01), 1").fetchone() == ("", 1)
+
+
+def test_columns_of_items_that_act_are_told_before_they_run(connection):
+    """A prepared pg_cancel_backend gives a BOOLEAN, and pg_sleep an empty text."""
+    row = connection.execute("SELECT pg_cancel_backend(%s), 1", (7,)).fetchone()
+    assert row == (False, 1)
+    row = connection.execute("SELECT pg_sleep(%s), %s::int", (0.0, 2)).fetchone()
+    assert row == ("", 2)

@@ -6,12 +6,12 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from remuda.catalog.catalog import Catalog
 from remuda.catalog.statistics import StatisticsReader
 from remuda.datatypes.schema import Column, MapSchema
-from remuda.datatypes.sql import SqlType
+from remuda.datatypes.sql import BOOLEAN, VARCHAR, SqlType
 from remuda.datatypes.values import PhysicalValue
 from remuda.errors import LimitExceeded, RemudaError
 from remuda.execution.evaluate.compile import evaluate_constant
@@ -35,6 +35,7 @@ from remuda.sql.parsing.parser import parse
 from remuda.sql.scope.statements import (
     AnalyzeStatement,
     Arbiter,
+    BackendSignal,
     BoundQuery,
     BoundStatement,
     CancelStatement,
@@ -52,6 +53,7 @@ from remuda.sql.scope.statements import (
     Repeats,
     SessionStatement,
     ShowStatement,
+    Sleep,
     SnapshotStatement,
     TruncateStatement,
 )
@@ -63,6 +65,10 @@ CACHED_TEXT_MAX = 16 * 1024
 ENTRY_SIZE = 4096
 OBJECTS_PER_ENCODED_BYTE = 8
 """Bytes of a plan as objects, per byte of its encoded form: measured, rounded up."""
+
+
+SHOWN_BY: Final[Mapping[type[ItemEffect], SqlType]] = {BackendSignal: BOOLEAN, Sleep: VARCHAR}
+"""Types of results of items that act, where these are not the types of their arguments."""
 
 
 @dataclass(frozen=True)
@@ -87,6 +93,16 @@ class PlannedQuery:
     @cached_property
     def shape(self) -> ResultShape:
         return ResultShape(self.columns)
+
+    @cached_property
+    def shown(self) -> tuple[Column, ...]:
+        """The columns of the result. Items that act show something else than the plan gives."""
+        columns = list(self.columns)
+        for effect in self.effects:
+            shows = SHOWN_BY.get(type(effect))
+            if shows is not None:
+                columns[effect.column] = replace(columns[effect.column], type=shows, nullable=True)
+        return tuple(columns)
 
     @cached_property
     def form(self) -> AnswerForm:

@@ -189,7 +189,7 @@ class Preparing:
         match found:
             case PlannedQuery(columns=columns) | PlannedChange(columns=columns):
                 if isinstance(found, PlannedQuery):
-                    return columns
+                    return found.shown
             case PlannedExplain():
                 return QUERY_PLAN
             case ShowStatement(kind=ShowKind.INDEXES):

@@ -9,14 +9,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
 
 from remuda.catalog.users import ALL, Role
 from remuda.cluster.draining import Drain, decided
-from remuda.datatypes.sql import BOOLEAN
 from remuda.errors import (
     InvalidText,
     MemberUnavailable,
@@ -133,10 +131,7 @@ class Control:
     ) -> tuple[ResultShape, list[list[pa.Array]]]:
         """Signal the clients whose pids a query gives: the shape of its result, and its columns,
         with whether each client was there. Raises InsufficientPrivilege."""
-        columns = list(found.columns)
         signals = [effect for effect in found.effects if isinstance(effect, BackendSignal)]
-        for signal in signals:
-            columns[signal.column] = replace(columns[signal.column], type=BOOLEAN, nullable=True)
         kept = [page.columns async for page in pages]
         statement.check()
         resets = any(signal.kind is SignalKind.RESET_STATEMENTS for signal in signals)
@@ -152,7 +147,7 @@ class Control:
                 kind = EndWork.CLIENT if terminate else EndWork.STATEMENTS_OF_CLIENT
                 known = await self._signal(pids, kind, statement.user)
                 batch[signal.column] = pa.array([known.get(pid) for pid in pids], pa.bool_())
-        return ResultShape(tuple(columns)), kept
+        return ResultShape(found.shown), kept
 
     async def _signal(
         self, pids: Sequence[int | None], kind: EndWork.Kind, user: str

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import replace
 from typing import TypeAlias
 
 import pyarrow as pa
 
-from remuda.datatypes.sql import VARCHAR
 from remuda.errors import QueryTimeout
 from remuda.member.sessions.statement import Statement
 from remuda.session.client_session import ClientSession
@@ -30,11 +28,11 @@ async def acted(
     rows: list[list[pa.Array]],
     of_transaction: SetOfTransaction,
 ) -> tuple[ResultShape, ClientSession | None]:
-    """Sleep and set what the items say; the shape of the result, whose ``rows`` get what became of
-    it, and the session from now on (None: it is as it was). ``of_transaction`` sets what belongs to
+    """Sleep and set what the items say; ``shape``, whose ``rows`` get what became of it, and the
+    session from now on (None: it is as it was). ``of_transaction`` sets what belongs to
     the open transaction, and says whether it was such. Raises QueryTimeout, and what ``checked``
     raises."""
-    shape = await _slept(statement, found, shape, rows)
+    await _slept(statement, found, rows)
     return shape, _assigned(statement, found, rows, of_transaction)
 
 
@@ -67,15 +65,12 @@ def _assigned(
     return session
 
 
-async def _slept(
-    statement: Statement, found: PlannedQuery, shape: ResultShape, rows: list[list[pa.Array]]
-) -> ResultShape:
-    """Wait as ``pg_sleep`` says with each row; the shape of the result, in which its places are
-    empty texts. Raises QueryTimeout."""
-    columns, seconds = list(shape.columns), 0.0
+async def _slept(statement: Statement, found: PlannedQuery, rows: list[list[pa.Array]]) -> None:
+    """Wait as ``pg_sleep`` says with each row; its places become empty texts. Raises QueryTimeout,
+    and the error of a statement that is cancelled meanwhile."""
+    seconds = 0.0
     for sleep in found.effects:
         if isinstance(sleep, Sleep):
-            columns[sleep.column] = replace(columns[sleep.column], type=VARCHAR, nullable=True)
             for batch in rows:
                 wanted = batch[sleep.column].to_pylist()
                 seconds += sum(max(0.0, each) for each in wanted if each is not None)
@@ -84,10 +79,8 @@ async def _slept(
     if seconds:
         try:
             async with asyncio.timeout(statement.timeout):
-                await asyncio.sleep(seconds)
+                await statement.interruptible(asyncio.sleep(seconds))
         except TimeoutError:
             raise QueryTimeout(
                 f"the statement slept for {statement.timeout:g} s, which is its timeout"
             ) from None
-        statement.check()
-    return ResultShape(tuple(columns))

@@ -89,8 +89,8 @@ class Preparing:
 
 def _columns(found: Planned) -> tuple[Column, ...]:
     match found:
-        case PlannedQuery(columns=columns):
-            return columns
+        case PlannedQuery():
+            return found.shown
         case PlannedChange(columns=columns):
             return columns
         case PlannedExplain():
