@@ -246,6 +246,8 @@ _SETTINGS: Final = (
     Setting("lc_collate", "C.UTF-8", "texts are compared by code point"),
     Setting("lc_ctype", "C.UTF-8", "letters are what Unicode says"),
     Setting("lock_timeout", "0", "how long to wait for a lock", _no_time),
+    Setting("max_function_args", "100", "how many arguments PostgreSQL's functions may have"),
+    Setting("max_index_keys", "32", "how many columns PostgreSQL's indexes may have"),
     Setting("max_identifier_length", "1073741823", "the length of names is not limited"),
     Setting(
         "read_consistency",
