@@ -77,7 +77,7 @@ class Kinds:
     def of(self, sent: Sent) -> list[str]:
         if MODES[sent.mode] in ("ping", "pong"):
             return [MODES[sent.mode]]
-        data = sent.name in _DATA_ONLY
+        data = sent.name in DATA_ONLY
         if MODES[sent.mode] == "request":
             names = _content(sent)
             if sent.identifier:
@@ -87,7 +87,7 @@ class Kinds:
         return [f"{asked}, answer" if MODES[sent.mode] == "response" else f"{asked}, failure"]
 
 
-_DATA_ONLY = frozenset({"REQ_RECORD_BATCH", "DATA_ACK_WITH_CREDIT"})
+DATA_ONLY = frozenset({"REQ_RECORD_BATCH", "DATA_ACK_WITH_CREDIT"})
 
 
 def _content(sent: Sent) -> list[str]:
@@ -255,7 +255,7 @@ class LossRun:
 
             def reset() -> None:
                 for one, other in ((sent.sender, sent.receiver), (sent.receiver, sent.sender)):
-                    kind = "data" if sent.name in _DATA_ONLY else "control"
+                    kind = "data" if sent.name in DATA_ONLY else "control"
                     sim.network.break_connections(ends[one], ends[other], kind)
 
             sim.loop.call_soon(reset, context=sim.director.context)

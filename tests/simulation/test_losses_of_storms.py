@@ -1,0 +1,47 @@
+"""Messages that members send while they give copies back, return with folders, or start again
+after a loss of power: each kind is lost once, and the run judges itself.
+
+``python tests/simulation/test_losses_of_storms.py STORM SEED`` prints what a run sends.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from random import Random
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
+sys.path.append(str(Path(__file__).parent.parent / "transaction"))
+sys.path.append(str(Path(__file__).parent.parent / "faults"))
+sys.path.append(str(Path(__file__).parent.parent / "storage"))
+from sim_losses import Loss
+from sim_losses_of_storms import StormLoss
+
+BOTH, BROKEN = tuple(Loss), (Loss.BREAK,)
+KINDS = [
+    ("donors", ("AGREE REFUSED", "DONATE", "DONATE_COPIES"), BOTH),
+    # Over a connection that lives the answer takes longer than the storm waits for a start.
+    ("power", ("RECOVER",), BROKEN),
+    ("returns", ("COPY_COMPARE",), BROKEN),
+]
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(3600)
+@pytest.mark.parametrize(("storm", "kinds", "losses"), KINDS)
+def test_every_kind(storm: str, kinds: Sequence[str], losses: Sequence[Loss]) -> None:
+    counts = StormLoss(storm, 1).run().counts
+    assert counts.keys() >= set(kinds)
+    names = (name for kind in kinds for name in (kind, f"{kind}, answer"))
+    for kind in filter(counts.__contains__, names):
+        for loss in losses:
+            number = Random(f"1{kind}{loss}").randint(1, counts[kind])
+            run = StormLoss(storm, 1, {kind: (number, loss)}).run()
+            assert run.happened == [kind]
+
+
+if __name__ == "__main__":
+    print(dict(StormLoss(sys.argv[1], int(sys.argv[2])).run().counts))
