@@ -29,6 +29,7 @@ import duckdb
 import pyarrow as pa
 
 import remuda
+from scrape import INTERVAL, cost, page
 
 MESSAGE = bytes(64)
 KEYS = 100_000
@@ -217,7 +218,14 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--count", type=int, default=2000, help="operations per round")
     parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument(
+        "--scrape",
+        action="store_true",
+        help="rather gets and puts, by turns with and without a scrape of all members each 5 s",
+    )
     options = parser.parse_args()
+    if options.scrape:
+        return beside_scrapes(options.rounds)
     chance = random.Random(1)
     rows = [(key, *vars(item(key)).values()) for key in range(KEYS)]
     names = ("id", *vars(item(0)))
@@ -240,6 +248,77 @@ def main() -> int:
             for name, operation in operations.items():
                 note(rounds, name, timed(operation, options.count))
     report(rounds)
+    return 0
+
+
+# --- beside a scraper --------------------------------------------------------------------------
+
+
+def scrape(addresses: list[str], pipe: Connection) -> None:
+    """All pages at once, again and again, until something comes from the pipe."""
+    while True:
+        for address in addresses:
+            page(address)
+        pipe.send(None)
+        if pipe.poll(INTERVAL):
+            return
+
+
+@contextlib.contextmanager
+def scraper(addresses: list[str]) -> Iterator[None]:
+    """A process of its own, which has scraped once before the time of others begins to count."""
+    ours, theirs = multiprocessing.Pipe()
+    context = multiprocessing.get_context("spawn")
+    process = context.Process(target=scrape, args=(addresses, theirs))
+    process.start()
+    ours.recv()
+    try:
+        yield
+    finally:
+        ours.send(None)
+        process.join()
+
+
+def lasting(operation: Callable[[], object], seconds: float) -> list[float]:
+    """Times of as many operations as fit."""
+    times, now = [], time.perf_counter()
+    end = now + seconds
+    while now < end:
+        begin = now
+        operation()
+        now = time.perf_counter()
+        times.append(now - begin)
+    return times
+
+
+def beside_scrapes(rounds: int) -> int:
+    """A round is long enough for two scrapes of each operation. The order of the two kinds of
+    rounds changes, because a machine warms up."""
+    chance = random.Random(1)
+    figures: dict[tuple[str, bool], list[tuple[float, float, float]]] = {}
+    with remuda.start(members=3) as cluster, cluster.connect() as client:
+        client.map("items", Item).put_all({key: item(key) for key in range(KEYS)})
+        addresses = [member.metrics for member in cluster.members]
+        print(f"{cost(addresses[0])}\n", flush=True)
+        operations = remuda_operations(client, chance)
+        for number in range(rounds):
+            for scraped in (False, True) if number % 2 else (True, False):
+                with scraper(addresses) if scraped else contextlib.nullcontext():
+                    for name in ("remuda get", "remuda put"):
+                        times = sorted(lasting(operations[name], 2 * INTERVAL))
+                        p99 = times[int(len(times) * 0.99)]
+                        found = (statistics.median(times), p99, 1 / statistics.fmean(times))
+                        figures.setdefault((name, scraped), []).append(found)
+    print("| operation | p50 µs | p50 µs, scraped | ratio | p99, ratio | operations/s, ratio |")
+    print("|---|---|---|---|---|---|")
+    for name in ("remuda get", "remuda put"):
+        alone, beside = figures[name, False], figures[name, True]
+        pairs = list(zip(alone, beside, strict=True))
+        ratios = [statistics.median(b[at] / a[at] for a, b in pairs) for at in range(3)]
+        p50s = [statistics.median(row[0] for row in rows) * 1e6 for rows in (alone, beside)]
+        print(
+            f"| {name} | {p50s[0]:.1f} | {p50s[1]:.1f} |" + "".join(f" {r:.3f} |" for r in ratios)
+        )
     return 0
 
 

@@ -64,7 +64,12 @@ LIMIT = 600.0
 
 
 def main() -> int:
-    names = sys.argv[1:] or list(NAMES)
+    words = sys.argv[1:]
+    first = next((place for place, word in enumerate(words) if word.startswith("--")), len(words))
+    names, options = words[:first] or list(NAMES), words[first:]
+    if options and len(words[:first]) != 1:
+        print(f"{options[0]} is an option of one benchmark: name it before", file=sys.stderr)
+        return 2
     short = names[0] == "short"
     if short:
         names = names[1:] or list(SHORT)
@@ -76,7 +81,9 @@ def main() -> int:
         return 2
     status, began = 0, time.monotonic()
     for name in names:
-        status |= run(name, shlex.split(SHORT[name] if short else name), LIMIT if short else None)
+        status |= run(
+            name, [*shlex.split(SHORT[name] if short else name), *options], LIMIT if short else None
+        )
     if short:
         print(f"\nall of it took {time.monotonic() - began:.0f} s")
     return status

@@ -20,16 +20,32 @@ INTERVAL = 5.0
 _PROCESSOR = re.compile(rb"^process_cpu_seconds_total (\S+)", re.MULTILINE)
 
 
-def _page(address: str) -> bytes:
+def page(address: str) -> bytes:
     with urllib.request.urlopen(f"http://{address}/metrics") as answer:
         content: bytes = answer.read()
         return content
 
 
 def _processor(address: str) -> float:
-    found = _PROCESSOR.search(_page(address))
+    found = _PROCESSOR.search(page(address))
     assert found is not None
     return float(found[1])
+
+
+def cost(address: str) -> str:
+    """Of a scrape of an idle member, as a line for people."""
+    before = _processor(address)
+    time.sleep(IDLE)
+    idle = (_processor(address) - before) / IDLE
+    began, before = time.monotonic(), _processor(address)
+    for _ in range(SCRAPES):
+        page(address)
+    used = _processor(address) - before - idle * (time.monotonic() - began)
+    each = used / SCRAPES
+    return (
+        f"{len(page(address)):,} bytes, {each * 1e3:.1f} ms a scrape, {each / INTERVAL:.3%} of a "
+        f"core with one every {INTERVAL:g} s; idle {idle:.1%} of a core"
+    )
 
 
 def main() -> None:
@@ -38,18 +54,7 @@ def main() -> None:
         for number in range(maps):
             client.sql(f"CREATE TABLE m{number} (k BIGINT PRIMARY KEY)").close()
             client.sql(f"INSERT INTO m{number} SELECT g FROM generate_series(1, 100) g(g)").close()
-        address = cluster.members[0].metrics
-        before = _processor(address)
-        time.sleep(IDLE)
-        idle = (_processor(address) - before) / IDLE
-        began, before = time.monotonic(), _processor(address)
-        for _ in range(SCRAPES):
-            _page(address)
-        used = _processor(address) - before - idle * (time.monotonic() - began)
-        each = used / SCRAPES
-        share = each / INTERVAL
-        print(f"{maps} maps, {len(_page(address)):,} bytes: {each * 1e3:.1f} ms a scrape,")
-        print(f"{share:.3%} of a core with one every {INTERVAL:g} s; idle {idle:.1%} of a core")
+        print(f"{maps} maps: {cost(cluster.members[0].metrics)}")
 
 
 if __name__ == "__main__":
