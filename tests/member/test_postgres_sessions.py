@@ -11,6 +11,7 @@ import psycopg
 import pytest
 
 from remuda.member.member import Member
+from remuda.member.metrics.families import exposition
 from remuda.member.postgres.connection import WRITE_BUFFER_HIGH
 from remuda.postgres.login import CANCEL_REQUEST
 
@@ -91,6 +92,36 @@ def test_operators_see_what_a_session_is(in_cluster):
         await cluster.idle()
 
     in_cluster(scenario, 2)
+
+
+def test_statements_of_the_door_are_counted_by_kind_and_outcome(in_cluster):
+    async def scenario(cluster):
+        connection = await connect(cluster)
+        await connection.execute("CREATE TABLE t (k BIGINT PRIMARY KEY)")
+        await connection.execute("INSERT INTO t VALUES (1), (2)")
+        for key in range(1, 5):
+            await connection.execute("SELECT * FROM t WHERE k = %s", (key,), prepare=True)
+        with pytest.raises(psycopg.errors.DivisionByZero):
+            await connection.execute("select 1 / (k - 1) from t")
+        measures = cluster.member(1).core.measures
+        page = exposition(measures.postgres.families()).decode()
+        for line in (
+            "remuda_postgres_sessions 1",
+            "remuda_postgres_sessions_total 1",
+            'remuda_postgres_statements_total{kind="create",outcome="ok"} 1',
+            'remuda_postgres_statements_total{kind="insert",outcome="ok"} 1',
+            'remuda_postgres_statements_total{kind="select",outcome="22012"} 1',
+            'remuda_postgres_statements_total{kind="select",outcome="ok"} 4',
+            'remuda_postgres_statement_duration_seconds_count{kind="select"} 5',
+        ):
+            assert line in page.splitlines(), page
+        assert page in exposition(measures.families()).decode()
+        await connection.close()
+        none = b"remuda_postgres_sessions 0\n"
+        await until(lambda: none in exposition(measures.postgres.families()))
+        await cluster.idle()
+
+    in_cluster(scenario, 1)
 
 
 def test_a_member_that_leaves_sends_its_sessions_away(in_cluster):

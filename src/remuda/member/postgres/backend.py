@@ -225,7 +225,7 @@ class Backend:
             case ps.RunText(text):
                 self._run_text(text)
             case ps.Control(what):
-                self._run(what, run=self._new_run(silent=True))
+                self._run(what, run=self._new_run(what, silent=True))
             case ps.DropPortal(portal):
                 self._drop(portal)
             case ps.FailTransaction(error):
@@ -302,7 +302,11 @@ class Backend:
         if self._read_point(portal, bound, limit):
             return
         running.run = run = self._new_run(
-            formats=portal.formats, fields=portal.prepared.fields, described=True, limit=limit
+            bound.planning.text,
+            formats=portal.formats,
+            fields=portal.prepared.fields,
+            described=True,
+            limit=limit,
         )
         running.statement = self._run(
             bound.planning.text, bound.values, bound.types, bound.by, run=run
@@ -315,14 +319,20 @@ class Backend:
             run.go_on(limit)
 
     def _run_text(self, text: str) -> None:
-        self._run(text, run=self._new_run())
+        self._run(text, run=self._new_run(text))
 
-    def _new_run(self, **options: Any) -> ResultRun:
+    def _new_run(self, text: str, **options: Any) -> ResultRun:
+        measured = self._core.measures.postgres.begin(text)
+
+        def ended(end: End) -> None:
+            measured(end.error)
+            self._later(lambda: self._statement_ended(run, end))
+
         run = ResultRun(
             write=self._outlet.write,
             when_taken=self._outlet.when_taken,
             suspended=self._suspended,
-            ended=lambda end: self._later(lambda: self._statement_ended(run, end)),
+            ended=ended,
             **options,
         )
         return run
@@ -355,10 +365,12 @@ class Backend:
             return False
         rows = PointRows(self._core, found, found.point, bound.values)
         answered = False
+        measured = self._core.measures.postgres.begin(text)
 
         def answer(entries: list[Row] | RemudaError) -> None:
             nonlocal answered
             answered = True
+            measured(entries if isinstance(entries, RemudaError) else None)
             if not self._outlet.closed:
                 self._answer_point(portal, rows, entries)
 
@@ -368,6 +380,7 @@ class Backend:
             )
         except RemudaError as error:
             if not answered:
+                measured(error)
                 self._perform(self._machine.failed(error, self._status()))
             return True
 

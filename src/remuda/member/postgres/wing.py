@@ -157,7 +157,9 @@ class PostgresWing:
 
     def gone(self, connection: PostgresConnection) -> None:
         self._strangers.pop(connection, None)
-        self._sessions.pop(connection, None)
+        if connection in self._sessions:
+            del self._sessions[connection]
+            self._core.measures.postgres.closed()
         self._resting.pop(connection, None)
 
     @property
@@ -233,6 +235,7 @@ class PostgresWing:
             raise
         self._strangers.pop(connection, None)
         self._sessions[connection] = None
+        core.measures.postgres.opened()
         return backend
 
     # --- work of others -----------------------------------------------------------------------
