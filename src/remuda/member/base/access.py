@@ -9,19 +9,17 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from remuda.catalog.catalog import Catalog
 from remuda.catalog.users import ALL, Role, User, lacking
 from remuda.errors import InsufficientPrivilege
+from remuda.member.base.call import Call
 from remuda.member.security.users_file import UsersFile
 from remuda.rpc.messages import user_pb2
 from remuda.rpc.messages.user_pb2 import RpcType
 from remuda.session.planning import Planned, needs
 from remuda.session.privileges import Need, check_needs, visible
-
-if TYPE_CHECKING:
-    from remuda.member.base.core import Call
 
 REREAD_INTERVAL: Final = 1.0
 """Seconds between two looks at the file of users."""

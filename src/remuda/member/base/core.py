@@ -7,7 +7,7 @@ import logging
 from collections.abc import Callable, Collection, Coroutine, Iterator
 from contextlib import contextmanager
 from functools import partial
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 from google.protobuf.message import DecodeError
 
@@ -34,6 +34,7 @@ from remuda.errors import (
 from remuda.execution.spill import DiskUse
 from remuda.limits import CLIENT_CLOCK_AHEAD_MAX, CLOCK_SKEW_MAX, PARTITIONS
 from remuda.member.base.access import Access
+from remuda.member.base.call import Call
 from remuda.member.metrics.measures import Measures
 from remuda.member.metrics.traces import traces_to
 from remuda.member.metrics.unexpected_errors import UNEXPECTED_ERRORS
@@ -49,11 +50,11 @@ from remuda.member.state.wal import NoWal
 from remuda.member.state.write_room import WriteRoom
 from remuda.rpc.messages import common_pb2
 from remuda.rpc.point_encoding import encode_context
-from remuda.rpc.transport import Body, Buffers
 from remuda.storage.maps.expiring_rows import estimated_rows
 from remuda.storage.maps.map_store import MapStore
 from remuda.world import World
 
+__all__ = ["Call", "Core", "attempt", "bug", "nothing_done", "to_its_end"]
 log = logging.getLogger(__name__)
 T = TypeVar("T")
 
@@ -68,27 +69,6 @@ SUSPICION_PAUSE = 0.05
 
 def _nothing(_member: int, _view: int) -> None:
     """Until the membership listens."""
-
-
-class Call(Protocol):
-    """``rpc.transport.Request`` without its connection."""
-
-    @property
-    def rpc_type(self) -> int: ...
-
-    @property
-    def pbody(self) -> bytes: ...
-
-    @property
-    def dbody(self) -> memoryview | bytes: ...
-
-    @property
-    def user(self) -> str:
-        """Who asks; "" for the member itself, and where nobody needs to say."""
-
-    def reply(self, rpc_type: int, body: Body, dbody: Buffers = ()) -> None: ...
-
-    def fail(self, error: RemudaError) -> None: ...
 
 
 class Core:

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Final
+from typing import Final, Protocol
 
 from remuda.datatypes.schema import MapSchema
 from remuda.errors import RemudaError, SerializationFailure, ViewChanged
@@ -23,11 +23,9 @@ from remuda.member.base.core import Core
 from remuda.member.base.forwarding import VIEW_PAUSE
 from remuda.member.membership.membership import Membership
 from remuda.member.sessions.keys import KeyReader
+from remuda.member.sessions.reads import OwnReads
 from remuda.transaction.isolation import Isolation
 from remuda.transaction.own_writes import Key, Row, canonical_key
-
-if TYPE_CHECKING:
-    from remuda.member.sessions.session import OpenTransaction
 
 VIEW_ATTEMPTS: Final = 40
 """Further rounds while members are in other views, over four seconds: a member that has missed a
@@ -36,13 +34,36 @@ ROUND_AFTER: Final = 0.02
 """Seconds that a loose snapshot waits for a round of the clocks."""
 
 
+class Reading(Protocol):
+    """An open transaction: the timestamp that it reads at, and the keys that it has read."""
+
+    asked: bool
+    snapshot: int
+    loose: bool
+    ceiling: int
+    pessimistic: bool
+    choosing: asyncio.Lock
+    reads: OwnReads
+
+    @property
+    def open(self) -> bool: ...
+
+    @property
+    def isolation(self) -> Isolation: ...
+
+    @property
+    def read_only(self) -> bool: ...
+
+    def failed(self, error: RemudaError) -> None: ...
+
+
 class Snapshots:
     def __init__(self, core: Core, membership: Membership, keys: KeyReader) -> None:
         self._core = core
         self._membership = membership
         self._keys = keys
         self._timer: asyncio.TimerHandle | None = None
-        self._young: list[OpenTransaction] = []
+        self._young: list[Reading] = []
         """Loose ones that began since the timer was set."""
 
     async def now(self) -> int:
@@ -64,7 +85,7 @@ class Snapshots:
             else:
                 return core.timestamp()
 
-    async def read_at(self, transaction: OpenTransaction) -> int:
+    async def read_at(self, transaction: Reading) -> int:
         """The timestamp for the next statement: above the clocks of all members, so that it sees
         everything that had been committed when the transaction first read. Raises
         SerializationFailure, which fails the transaction."""
@@ -88,13 +109,13 @@ class Snapshots:
 
     # --- loose ones ---------------------------------------------------------------------------
 
-    def may_be_loose(self, transaction: OpenTransaction) -> bool:
+    def may_be_loose(self, transaction: Reading) -> bool:
         """Whether the commit checks what it reads, and it has not read yet."""
         serializable = transaction.isolation is Isolation.SERIALIZABLE
         fresh = not (transaction.snapshot or transaction.pessimistic or transaction.read_only)
         return serializable and fresh
 
-    def loosen(self, transaction: OpenTransaction, at: int) -> None:
+    def loosen(self, transaction: Reading, at: int) -> None:
         """It reads at ``at``, the clock of this member."""
         transaction.asked = transaction.loose = True
         transaction.snapshot = at
@@ -109,7 +130,7 @@ class Snapshots:
         if lasting:
             self._core.spawn(self._round(lasting), "a round of the clocks")
 
-    async def _round(self, transactions: Iterable[OpenTransaction]) -> None:
+    async def _round(self, transactions: Iterable[Reading]) -> None:
         try:
             at = await self.now()
         except RemudaError:  # a member is being lost: those who need the round make it again
@@ -117,7 +138,7 @@ class Snapshots:
         for transaction in transactions:
             transaction.ceiling = at
 
-    async def _anchor(self, transaction: OpenTransaction) -> None:
+    async def _anchor(self, transaction: Reading) -> None:
         since, until = transaction.snapshot, transaction.ceiling or await self.now()
         try:
             for map_id, keys in list(transaction.reads.keys.items()):

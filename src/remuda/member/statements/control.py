@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Sequence
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Protocol
 
 import pyarrow as pa
 
@@ -26,7 +26,9 @@ from remuda.errors import (
 )
 from remuda.member.base.core import Core
 from remuda.member.base.peers import Peers
+from remuda.member.sessions.client_table import ClientTable
 from remuda.member.state.clients import member_of
+from remuda.member.statements.query_history import QueryHistory
 from remuda.member.statements.tuning import Tuning
 from remuda.query import ending
 from remuda.query.ids import QueryId, parse_query_id
@@ -51,7 +53,6 @@ from remuda.transaction.states import parse_transaction_id
 if TYPE_CHECKING:
     from remuda.member.sessions.session import OpenTransaction, TransactionSessions
     from remuda.member.sessions.statement import Statement
-    from remuda.member.statements.statements import Statements
 
 EndWork = control_pb2.EndWork
 PATIENCE: Final = 5.0
@@ -61,12 +62,21 @@ CLOSING: Final = 1.0
 _LOOK_EVERY: Final = 0.01
 
 
+class Running(Protocol):
+    """The statements that this member runs, and those that it has run."""
+
+    clients: ClientTable
+    history: QueryHistory
+
+    def cancel(self, query: QueryId, error: RemudaError) -> None: ...
+
+
 class Control:
     def __init__(
         self,
         core: Core,
         peers: Peers,
-        statements: Statements,
+        statements: Running,
         sessions: TransactionSessions,
         leave: Callable[[], None],
     ) -> None:

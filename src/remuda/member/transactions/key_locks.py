@@ -16,7 +16,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from remuda.datatypes.schema import MapSchema
 from remuda.datatypes.violations import key_text
@@ -24,8 +24,9 @@ from remuda.errors import MemberUnavailable, RemudaError, ViewChanged
 from remuda.member.base.core import Core, attempt
 from remuda.member.base.peers import Peers
 from remuda.member.state.lock_rows import LockRow
+from remuda.member.state.routing import Router
 from remuda.member.state.transaction_sets import Key
-from remuda.member.transactions.pending import Held
+from remuda.member.transactions.pending import Held, PendingParts
 from remuda.member.transactions.wire import decode_name, fill_name
 from remuda.rpc import codec
 from remuda.rpc.connection import Reply
@@ -36,9 +37,6 @@ from remuda.transaction.deadlock import Probe, Search, ToNear, Victim, forwarded
 from remuda.transaction.locks import Granted, LockTable, Mode
 from remuda.transaction.states import TransactionId
 from remuda.transaction_errors import DeadlockDetected, LockNotAvailable
-
-if TYPE_CHECKING:
-    from remuda.member.transactions.transactions import Transactions
 
 log = logging.getLogger(__name__)
 
@@ -80,8 +78,21 @@ class Owning:
     """The keys that it waits for, as the detail of an error names them."""
 
 
+class Undecided(Protocol):
+    """The transactions of this member that are prepared and not decided: their keys block locks."""
+
+    @property
+    def pending(self) -> PendingParts: ...
+
+    def schema(self, map_id: int) -> MapSchema: ...
+
+    def router(self, map_id: int) -> Router: ...
+
+    def require_decidable(self, schema: MapSchema, keys: Iterable[Key]) -> None: ...
+
+
 class KeyLocks:
-    def __init__(self, core: Core, peers: Peers, transactions: Transactions) -> None:
+    def __init__(self, core: Core, peers: Peers, transactions: Undecided) -> None:
         self._core = core
         self._peers = peers
         self._transactions = transactions
