@@ -13,7 +13,7 @@ import pytest
 from calendars import Calendar, check_copies, client_of
 from logged import logged_cluster, memory_disk, on_disk, picture
 from tests.member.conftest import TestCluster
-from tests.member.test_backups import QUICK, join, placed, until
+from tests.member.copies.test_backups import QUICK, join, placed, until
 
 from remuda import col
 from remuda.errors import (

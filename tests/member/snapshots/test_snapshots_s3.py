@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from fake_s3 import FakeS3, fake_s3
 from logged import logged_cluster
-from tests.member.test_log_archive import turn
+from tests.member.snapshots.test_log_archive import turn
 
 from remuda.errors import DuplicateObject, RemudaError, ResourceError, UndefinedObject
 from remuda.snapshot.store import open_store

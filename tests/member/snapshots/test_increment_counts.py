@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 from logged import asked, late_member, logged_cluster, run
+from tests.member.commits.test_jobs import Writer, begun, commit
 from tests.member.conftest import TestClient, TestCluster
-from tests.member.test_cuts_restarted import at_rest
-from tests.member.test_jobs import Writer, begun, commit
+from tests.member.snapshots.test_cuts_restarted import at_rest
 
 from remuda.datatypes.schema import MapSchema
 from remuda.member.snapshots.increment_counts import changed_maps

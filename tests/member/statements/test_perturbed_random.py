@@ -20,7 +20,7 @@ from remuda.errors import RemudaError
 from remuda.plan.explain.explain import explain
 from remuda.session import planning
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "oracle"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "oracle"))
 from oracle_answers import difference
 from oracle_engines import SEED, answer, copy_tables, expected, filled_duckdb, second_opinion
 from oracle_generator import Generator, Query

@@ -15,7 +15,7 @@ import pytest
 import remuda.aio
 from remuda.errors import SerializationFailure, TransientError, UniqueViolation
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "transaction"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "transaction"))
 import histories
 from histories import Append, Outcome, Read, Transaction
 

@@ -18,7 +18,7 @@ from remuda.plan.explain.explain import explain
 from remuda.planner.context import PlanningContext
 from remuda.session import planning
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "benchmarks"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "benchmarks"))
 import tpc_data
 
 pytestmark = pytest.mark.cluster
