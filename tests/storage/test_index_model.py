@@ -17,7 +17,6 @@ from remuda.storage.chunks import row_set
 from remuda.storage.indexes import index_set
 from remuda.storage.indexes import runs as index_runs
 from remuda.storage.indexes import scan as index_scan
-from remuda.storage.indexes import secondary_index as secondary
 from remuda.storage.indexes import sorted as index_sorted
 from remuda.storage.indexes import tail as index_tail
 from remuda.storage.indexes.access import AllOf, AnyOf, Equal, Probe, Range, StartsWith, Test
@@ -34,7 +33,6 @@ SMALL = [
     mock.patch.object(index_scan, "FIRST_WINDOW", 3),
     mock.patch.object(index_scan, "FEW_ROWS", 4),
     mock.patch.object(index_tail, "FRESH_ROWS_MAX", 3),
-    mock.patch.object(secondary, "FRESH_ROWS_MAX", 3),
     mock.patch.object(row_set, "DENSE_SHARE", 4),
 ]
 

@@ -24,9 +24,11 @@ from remuda.storage.indexes.keys import LOWEST_WORD, NULL_WORD, Bound, KeyForm, 
 
 WORD_SLICE: Final = 64 * 1024
 STRING_SLICE: Final = 12 * 1024
+"""So many entries are sorted or merged at a time (a few ms)."""
 FEW_KEYS: Final = 16
 """So many keys are looked up one by one: calls of NumPy cost more."""
-"""So many entries are sorted or merged at a time (a few ms)."""
+NEAR: Final = 8
+"""So many keys behind the first one of a span are compared before the end of it is searched for."""
 
 
 class IndexRun(ABC):
@@ -153,7 +155,24 @@ class StringRun(IndexRun):
         return self._data[offsets[position] : offsets[position + 1]].tobytes()
 
     def place(self, bound: Bound) -> int:
-        return bisect_left(range(len(self.slots)), bound, key=self.key)
+        offsets, data = self._offsets, self._data
+        start, stop = 0, len(self.slots)
+        while start < stop:  # `bisect_left` written out: a call for each key costs more
+            middle = (start + stop) >> 1
+            if data[offsets[middle] : offsets[middle + 1]].tobytes() < bound:  # type: ignore[operator]
+                start = middle + 1
+            else:
+                stop = middle
+        return start
+
+    def span(self, span: Span) -> tuple[int, int]:
+        low, high = span
+        start = self.place(low)
+        offsets, data = self._offsets, self._data
+        for stop in range(start, min(start + NEAR, len(self.slots))):
+            if data[offsets[stop] : offsets[stop + 1]].tobytes() >= high:  # type: ignore[operator]
+                return start, stop
+        return start, max(start, self.place(high))
 
     def match(self, keys: Sequence[Bound]) -> tuple[Positions, Slots]:
         if len(keys) <= FEW_KEYS or not len(self):

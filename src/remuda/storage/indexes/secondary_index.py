@@ -25,11 +25,10 @@ from remuda.storage.chunks.row_set import RowSet
 from remuda.storage.indexes.keys import Bound, KeyForm, Span
 from remuda.storage.indexes.tail import (
     EMPTY,
-    FRESH_ROWS_MAX,
     TailDelta,
     grown,
-    inside,
     keys_of,
+    ordered,
     within,
 )
 
@@ -73,7 +72,7 @@ class SecondaryIndex(ABC):
     @property
     def nbytes(self) -> int:
         """Estimated memory."""
-        return self.run_bytes + sum(100 * delta.rows for delta in self._deltas.values())
+        return self.run_bytes + sum(100 * delta.known for delta in self._deltas.values())
 
     # --- lookups (any thread) ---
 
@@ -105,20 +104,22 @@ class SecondaryIndex(ABC):
         self, chunk: Chunk, rows: Sequence[Row], count: int, spans: Sequence[Span]
     ) -> list[int]:
         """The offsets of the keys of some spans, in order."""
-        delta = self._deltas.get(chunk.number, EMPTY)
-        if count - delta.rows > FRESH_ROWS_MAX:
-            delta = self.delta(chunk, rows, count)
+        delta = self._known(chunk, rows, count)
         offsets = [offset for span in spans for offset in within(delta, span)]
-        if count > delta.rows:
-            fresh = self._keys(chunk, rows[delta.rows : count])
-            offsets += [i for i, key in enumerate(fresh, delta.rows) if inside(key, spans)]
         return sorted(offset for offset in offsets if offset < count)
 
     def delta(self, chunk: Chunk, rows: Sequence[Row], count: int) -> TailDelta:
+        """The keys of at least the first ``count`` of the ``rows`` of a tail, in order."""
+        delta = self._known(chunk, rows, count)
+        if delta.rows < count:
+            delta = self._deltas[chunk.number] = ordered(delta)
+        return delta
+
+    def _known(self, chunk: Chunk, rows: Sequence[Row], count: int) -> TailDelta:
         """The keys of at least the first ``count`` of the ``rows`` of a tail."""
         delta = self._deltas.get(chunk.number, EMPTY)
-        if delta.rows < count:
-            delta = grown(delta, self._keys(chunk, rows[delta.rows : count]))
+        if delta.known < count:
+            delta = grown(delta, self._keys(chunk, rows[delta.known : count]))
             self._deltas[chunk.number] = delta
         return delta
 

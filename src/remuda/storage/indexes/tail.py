@@ -1,8 +1,9 @@
 """The small sorted delta of a secondary index: the keys of a tail, whose rows are still tuples.
 
 Nothing is done when a row is put. A lookup that meets rows which no delta knows yet makes a larger
-delta and leaves it for the next one; a few rows are compared one by one instead. A delta is
-replaced as a whole, so lookups on several threads at most do the same work twice.
+delta and leaves it for the next one, so the key of a row is made once; the last ones are compared
+one by one, until there are enough of them to be put in order. A delta is replaced as a whole, so
+lookups on several threads at most do the same work twice.
 """
 
 from __future__ import annotations
@@ -19,25 +20,40 @@ FRESH_ROWS_MAX: Final = 128
 
 
 class TailDelta(NamedTuple):
-    """The first ``rows`` rows of a tail: ``keys`` in order, and their ``offsets``."""
+    """The first ``rows`` rows of a tail: ``keys`` in order, and their ``offsets``; and the keys of
+    the ``fresh`` ones behind them."""
 
     rows: int
     keys: list[Bound]
     offsets: list[int]
+    fresh: list[Bound]
+
+    @property
+    def known(self) -> int:
+        """Rows whose keys are known."""
+        return self.rows + len(self.fresh)
 
 
-EMPTY: Final = TailDelta(0, [], [])
+EMPTY: Final = TailDelta(0, [], [], [])
 
 
-def grown(delta: TailDelta, fresh: Sequence[Bound]) -> TailDelta:
-    """The delta with the keys of the rows that follow its own."""
-    count = delta.rows + len(fresh)
+def grown(delta: TailDelta, keys: list[Bound]) -> TailDelta:
+    """The delta with the keys of the rows that follow; many are put in order."""
+    fresh = delta.fresh + keys
+    if len(fresh) > FRESH_ROWS_MAX:
+        return ordered(delta._replace(fresh=fresh))
+    return delta._replace(fresh=fresh)
+
+
+def ordered(delta: TailDelta) -> TailDelta:
+    """The delta with all keys that it knows in order."""
+    fresh, count = delta.fresh, delta.known
     pairs = [
         *zip(delta.keys, delta.offsets, strict=True),
         *zip(fresh, range(delta.rows, count), strict=True),
     ]
     pairs.sort()
-    return TailDelta(count, [key for key, _ in pairs], [offset for _, offset in pairs])
+    return TailDelta(count, [key for key, _ in pairs], [offset for _, offset in pairs], [])
 
 
 def keys_of(form: KeyForm, rows: Iterable[Row]) -> list[Bound]:
@@ -46,9 +62,14 @@ def keys_of(form: KeyForm, rows: Iterable[Row]) -> list[Bound]:
 
 
 def within(delta: TailDelta, span: Span) -> list[int]:
-    """The offsets of the keys of a span, in the order of the keys."""
-    start = bisect_left(delta.keys, span[0])
-    return delta.offsets[start : bisect_left(delta.keys, span[1], start)]
+    """The offsets of the keys of a span."""
+    low, high = span
+    start = bisect_left(delta.keys, low)
+    found = delta.offsets[start : bisect_left(delta.keys, high, start)]
+    if delta.fresh:
+        fresh = enumerate(delta.fresh, delta.rows)
+        found += [offset for offset, key in fresh if low <= key < high]  # type: ignore[operator]
+    return found
 
 
 def inside(key: Bound, spans: Sequence[Span]) -> bool:
