@@ -155,6 +155,9 @@ CONTROL: Final = {
         "QueryCheckResponse", "those that do not; and who has sent everything in those that do"
     ),
     "FRAGMENT_DONE": _one_way("FragmentDone", "to the initiator: an instance has ended well"),
+    "INDEX_READ": _request(
+        "IndexRead", "IndexRows", "the few rows that a secondary index names, if nothing is newer"
+    ),
     "JOIN": _request("Join", "Join", "let me in: the answer has a number, or the view with me"),
     "VIEW_INSTALL": _request("ViewInstall", "ACK", "the members and the owners of partitions"),
     "HEARTBEAT": _one_way("Heartbeat", "I am alive"),

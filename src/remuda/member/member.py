@@ -43,8 +43,8 @@ from remuda.member.maps.changes import MapChanges
 from remuda.member.maps.eviction import MapEviction
 from remuda.member.maps.expiry import MapExpiry
 from remuda.member.maps.maps import Maps
-from remuda.member.maps.point_reads import PointReads
 from remuda.member.maps.read_leases import ReadLeases
+from remuda.member.maps.short_reads import ShortReads
 from remuda.member.membership.catalog_service import CatalogService
 from remuda.member.membership.lost_partitions import LostPartitions
 from remuda.member.membership.membership import Membership
@@ -168,7 +168,6 @@ class Member:
         self._offload.start(hop)
         self._planner.start(hop)
         self.queries = Queries(self.core, self.peers, hop, self._pool)
-        points = PointReads(self.core, self.maps)
         plans = Plans(self.core, self.statistics, self._planner)
         self._preparing = Preparing(self.core, plans)
         self._drill_plans = DrillPlans(self.core, plans)
@@ -189,7 +188,7 @@ class Member:
             commits=self.commits,
             catalog=self.catalog,
             plans=plans,
-            points=points,
+            reads=ShortReads(self.core, self.peers, self.maps, self.transactions),
             indexes=self.indexes,
             transactions=self.open.sessions,
             keys=self.open.keys,
@@ -458,6 +457,7 @@ class Member:
             ControlType.QUERY_CHECK: queries.on_check,
             ControlType.QUERY_CHECK_RESPONSE: queries.on_check_response,
             ControlType.FRAGMENT_DONE: queries.on_fragment_done,
+            **self.statements.reads.routes(),
             **self.indexes.routes,
             ControlType.MAP_STATISTICS: self.statistics.on_request,
             ControlType.SYSTEM_STATE: self.system.on_request,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from remuda.plan.expression import (
     ColumnId,
@@ -18,6 +19,7 @@ from remuda.plan.logical import OutputColumn
 from remuda.plan.physical import (
     ExchangeKind,
     FilterRows,
+    IndexScan,
     KeyLookup,
     Physical,
     PhysicalPlan,
@@ -50,9 +52,24 @@ class PointRead:
     by_array: bool = False
     """Whether a key has an array for each of whose elements it stands (``EachOf``)."""
 
+    @property
+    def fetched(self) -> None:
+        """Whole rows are."""
 
-def point_read(plan: PhysicalPlan) -> PointRead | None:
-    """The point read that ``plan`` is, or None. With LIMIT, sorting or aggregation it is none."""
+
+class RowsOfLeaf(NamedTuple):
+    """``SELECT expressions FROM leaf WHERE filters``, over the columns that the leaf puts out."""
+
+    leaf: Physical
+    expressions: tuple[Expression, ...]
+    filters: tuple[Expression, ...]
+    gathered: bool
+    """Whether the leaf is read where the rows are, and the initiator gathers them."""
+
+
+def rows_of_leaf(plan: PhysicalPlan) -> RowsOfLeaf | None:
+    """The rows that ``plan`` gives out of the only relation that it reads; None if it does anything
+    but filter and project them: with LIMIT, sorting or aggregation it does."""
     root = plan.fragments[0].root
     assert isinstance(root, Root)
     senders = {fragment.id: fragment.root for fragment in plan.fragments[1:]}
@@ -60,8 +77,9 @@ def point_read(plan: PhysicalPlan) -> PointRead | None:
         ColumnRef(column.type, column.id, column.name) for column in plan.output
     )
     filters: tuple[Expression, ...] = ()
+    gathered = False
     node: Physical = root.input
-    while not isinstance(node, KeyLookup):
+    while True:
         match node:
             case ProjectRows(input=child):
                 computed = _computed(node)
@@ -75,9 +93,20 @@ def point_read(plan: PhysicalPlan) -> PointRead | None:
                 sent = senders[sender]
                 if not isinstance(sent, Send) or sent.kind is not ExchangeKind.GATHER:
                     return None
+                gathered = True
                 node = sent.input
+            case KeyLookup() | IndexScan():
+                return RowsOfLeaf(node, expressions, filters, gathered)
             case _:
                 return None
+
+
+def point_read(plan: PhysicalPlan) -> PointRead | None:
+    """The point read that ``plan`` is, or None."""
+    found = rows_of_leaf(plan)
+    if found is None or not isinstance(found.leaf, KeyLookup):
+        return None
+    node, expressions = found.leaf, found.expressions
     columns = dict(node.filter_columns)
     columns.update(
         (column.id, position) for column, position in zip(node.output, node.positions, strict=True)
@@ -89,7 +118,7 @@ def point_read(plan: PhysicalPlan) -> PointRead | None:
         node.schema_version,
         node.keys,
         expressions,
-        conjunction((*conjuncts(node.filter), *filters)),
+        conjunction((*conjuncts(node.filter), *found.filters)),
         tuple(columns.items()),
         tuple(positions) if len(positions) == len(expressions) else None,
         plan.output,

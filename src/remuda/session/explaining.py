@@ -71,6 +71,10 @@ def by_operator(profiles: Sequence[FragmentProfile]) -> Profile:
     return found
 
 
+SHORT_WAY = "Short way: if the index finds few rows, each member is asked for them in one message"
+"""EXPLAIN ANALYZE does not go it, and does not say so."""
+
+
 def _title(planned: PlannedExplain) -> str:
     """The line above the plan of rows that are written."""
     statement = planned.statement
@@ -89,6 +93,8 @@ def _title(planned: PlannedExplain) -> str:
 def _text(query: PlannedQuery, planned: PlannedExplain, profile: Profile | None) -> Iterator[str]:
     options = planned.options
     yield from explain(query.plan, options.verbose, profile, options.costs).splitlines()
+    if query.indexed is not None and profile is None:
+        yield SHORT_WAY
     for supply in query.supplied:
         recursion = supply.recursion
         if recursion is None:

@@ -22,6 +22,7 @@ from remuda.plan.logical import Logical, Project, Scan, Sort, Supplied, inputs_o
 from remuda.plan.physical import PhysicalPlan
 from remuda.plan.uses import operators_of
 from remuda.planner.context import PlanningContext
+from remuda.planner.index_read import IndexRead, index_read
 from remuda.planner.planner import plan_query, without_correlated_recursion
 from remuda.planner.point import PointRead, point_read
 from remuda.session.answer_form import AnswerForm
@@ -82,6 +83,7 @@ class PlannedQuery:
     parameter_types: tuple[SqlType, ...]
     clock_parameters: tuple[str, ...]
     point: PointRead | None
+    indexed: IndexRead | None = None
     route: tuple[int, ...] | None = None
     """See ``route_of``."""
     supplied: tuple[PlannedSupply, ...] = ()
@@ -295,7 +297,9 @@ def _planned(statement: BoundStatement, environment: Environment) -> Planned:
             names = statement.names
             query = _query(statement.plan, names, statement.parameter_types, environment)
             if statement.effects:  # the member acts before it answers: not on the short way
-                query = replace(query, effects=statement.effects, point=None, route=None)
+                query = replace(
+                    query, effects=statement.effects, point=None, indexed=None, route=None
+                )
             return replace(query, locking=True) if statement.locking else query
         case InsertStatement():
             names = tuple(column.name for column in statement.schema.columns)
@@ -367,6 +371,7 @@ def _query(
         parameter_types=types,
         clock_parameters=clock_parameters,
         point=point,
+        indexed=index_read(physical) if not clock_parameters and not supplied else None,
         route=route_of(point, schema) if point is not None and schema is not None else None,
         supplied=supplied,
     )

@@ -274,5 +274,9 @@ def evaluate_constant(
     """The value of an expression without columns.
 
     Raises the DataErrors of its functions, and WrongParameters for a parameter without a value."""
+    if isinstance(expression, Literal):
+        return expression.value
+    if isinstance(expression, Parameter) and expression.index < len(parameters):
+        return parameters[expression.index]
     value = Compiler({}, parameters).compile(expression)(_ONE_ROW)
     return physical_of(value[0] if isinstance(value, pa.Array) else value, expression.type)

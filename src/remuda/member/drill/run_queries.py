@@ -9,7 +9,7 @@ from remuda.datatypes.sql import SqlType
 from remuda.datatypes.values import PhysicalValue
 from remuda.errors import RemudaError
 from remuda.limits import PAGE_ROWS
-from remuda.member.base.core import Core
+from remuda.member.base.core import Core, bug
 from remuda.member.maps.point_reads import PointAnswer
 from remuda.member.queries.cursors import RpcWire
 from remuda.member.queries.own_partitions import own_partitions
@@ -68,8 +68,21 @@ class RunQueries:
         values = packer(types).unpack(message.parameters) if types else ()
         alone = not local and not message.transaction
         alone = alone and not chooses_engine(message.session, text)
-        if alone and self._read_point(request, message, text, types, values):
+        if alone and self._read_shortly(request, message, text, types, values):
             return
+        self._run(request, message, text, types, values, local=local)
+
+    def _run(
+        self,
+        request: Request,
+        message: user_pb2.RunQuery,
+        text: str,
+        types: tuple[SqlType, ...],
+        values: tuple[PhysicalValue, ...],
+        *,
+        local: bool,
+    ) -> None:
+        """The general way."""
         session = decode_session(message.session)
         statement = self._statement(request, message, text, types, values, session=session)
         self._accept(request, statement)
@@ -95,7 +108,7 @@ class RunQueries:
         else:
             self._statements.failed(statement, problem)
 
-    def _read_point(
+    def _read_shortly(
         self,
         request: Request,
         message: user_pb2.RunQuery,
@@ -103,11 +116,14 @@ class RunQueries:
         types: tuple[SqlType, ...],
         values: tuple[PhysicalValue, ...],
     ) -> bool:
-        """Answer a read by key whose plan is cached, without any task; False: it is not one."""
+        """Answer a read by key, or by a secondary index, whose plan is cached, without any task;
+        False: it is none."""
         found = self._plans.known(text)
+        if not isinstance(found, PlannedQuery):
+            return False
+        read = found.point or found.indexed
         if (
-            not isinstance(found, PlannedQuery)
-            or found.point is None
+            read is None
             or len(found.parameter_types) != len(types)
             or message.HasField("read_timestamp")
         ):
@@ -118,17 +134,27 @@ class RunQueries:
         if wanted is None:
             return False
         form = message.known_form if message.accept_answer else None
-        assert found.point is not None
-        answer = PointAnswer(
-            self._core, found, found.point, wanted, request, self._queries.new_id(), form
-        )
-        return self._statements.read_point(
-            found,
-            wanted,
-            answer.send,
-            text=text,
-            user=request.user,
-            traceparent=message.traceparent,
+        answer = PointAnswer(self._core, found, read, wanted, request, self._queries.new_id(), form)
+        statements, user, trace = self._statements, request.user, message.traceparent
+        if found.point is not None:
+            return statements.read_point(
+                found, wanted, answer.send, text=text, user=user, traceparent=trace
+            )
+        if message.session or message.autolimit_rowcount:
+            return False
+
+        def general() -> None:
+            if request.channel.closed:
+                return
+            try:
+                self._run(request, message, text, types, values, local=False)
+            except RemudaError as error:
+                request.fail(error)
+            except Exception as error:  # noqa: BLE001 (called back: nobody else would answer)
+                request.fail(bug(error, "a read by secondary index"))
+
+        return statements.read_by_index(
+            found, wanted, answer.send, general, text=text, user=user, traceparent=trace
         )
 
     def _statement(

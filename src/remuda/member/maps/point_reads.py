@@ -1,4 +1,5 @@
-"""The fast path of reads by key: no operators, no fragments, no cursor (design D5)."""
+"""The fast path of reads by key: no operators, no fragments, no cursor (design D5). The answers of
+reads by a secondary index (``index_reads``) are made here, too."""
 
 from __future__ import annotations
 
@@ -18,7 +19,7 @@ from remuda.member.base.core import Core, bug
 from remuda.member.maps.maps import Maps
 from remuda.member.maps.open_map import OpenMap
 from remuda.member.queries.cursors import Results, RpcWire
-from remuda.plan.expression import Expression, Literal, Parameter
+from remuda.planner.index_read import IndexRead
 from remuda.planner.point import PointRead
 from remuda.query.ids import QueryId
 from remuda.query.wire import encode_query_id
@@ -92,11 +93,12 @@ class PointReads:
 
 @dataclass(slots=True)
 class PointRows:
-    """The rows of the result, made of the entries that were found."""
+    """The rows of the result, made of the entries that were found: whole ones, or the columns that
+    the read fetches."""
 
     core: Core
     query: PlannedQuery
-    point: PointRead
+    point: PointRead | IndexRead
     values: tuple[PhysicalValue, ...]
 
     def output(self, rows: list[Row]) -> Iterable[Sequence[PhysicalValue]]:
@@ -121,6 +123,8 @@ class PointRows:
         point = self.point
         columns = self.core.store(point.map_id, point.schema_version).schema.columns
         positions = {column: index for index, (column, _) in enumerate(point.columns)}
+        if point.fetched is not None:
+            columns = tuple([columns[position] for position in point.fetched])
         arrays = [
             values_to_array([row[position] for row in rows], columns[position].type)
             for _, position in point.columns
@@ -203,15 +207,7 @@ def _keys(point: PointRead, values: tuple[PhysicalValue, ...]) -> list[Row]:
         return list(dict.fromkeys(lookup_keys(point.keys, values)))
     keys: dict[Row, None] = {}
     for parts in point.keys:
-        key = tuple([_constant(part, values) for part in parts])
+        key = tuple([evaluate_constant(part, values) for part in parts])
         if None not in key:
             keys[key] = None
     return list(keys)
-
-
-def _constant(expression: Expression, values: tuple[PhysicalValue, ...]) -> PhysicalValue:
-    if isinstance(expression, Parameter):
-        return values[expression.index]
-    if isinstance(expression, Literal):
-        return expression.value
-    return evaluate_constant(expression, values)

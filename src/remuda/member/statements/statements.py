@@ -19,7 +19,8 @@ from remuda.member.base.core import Call, Core, bug
 from remuda.member.base.loop_handoff import Hop
 from remuda.member.base.peers import Peers
 from remuda.member.commits.commits import Commits
-from remuda.member.maps.point_reads import PointReads, Row
+from remuda.member.maps.point_reads import Row
+from remuda.member.maps.short_reads import ShortReads
 from remuda.member.membership.catalog_service import CatalogService
 from remuda.member.membership.membership import Membership
 from remuda.member.queries.cursors import Cursor, Results
@@ -97,7 +98,7 @@ class Statements:
         commits: Commits,
         catalog: CatalogService,
         plans: Plans,
-        points: PointReads,
+        reads: ShortReads,
         indexes: IndexService,
         transactions: TransactionSessions,
         keys: KeyReader,
@@ -111,7 +112,7 @@ class Statements:
         self._queries = queries
         self._commits = commits
         self._catalog = catalog
-        self._points = points
+        self.reads = reads
         self._indexes = indexes
         self._plans = plans
         self.clients = self._clients = ClientTable(core)
@@ -237,7 +238,26 @@ class Statements:
             core.access.check(user, found)
         if core.traces is not None:
             answer = core.traces.read(text, traceparent, core.number, answer)
-        return self._points.run(found, values, answer, text=text, user=user)
+        return self.reads.by_key.run(found, values, answer, text=text, user=user)
+
+    def read_by_index(
+        self,
+        found: PlannedQuery,
+        values: tuple[PhysicalValue, ...],
+        answer: Callable[[list[Row] | RemudaError], None],
+        general: Callable[[], None],
+        *,
+        text: str,
+        user: str,
+        traceparent: str = "",
+    ) -> bool:
+        """``IndexReads.run``, for who has the role. Raises InsufficientPrivilege as well."""
+        core = self._core
+        if core.access.active:
+            core.access.check(user, found)
+        if core.traces is not None:
+            answer = core.traces.read(text, traceparent, core.number, answer)
+        return self.reads.by_index.run(found, values, answer, general, text=text, user=user)
 
     async def run(self, statement: Statement, *, local: bool = False) -> None:
         """A statement that meets a map that was altered, or another view, is planned again, and so
@@ -506,7 +526,9 @@ class Statements:
 
     def oldest_read(self) -> int | None:
         """The lowest timestamp that a query of this member reads at."""
-        return min((*self._runs.active.values(), *self._writes.reading.values()), default=None)
+        reading = [*self._runs.active.values(), *self._writes.reading.values()]
+        few = self.reads.by_index.oldest_read()
+        return min(reading if few is None else (few, *reading), default=None)
 
     def gauges(self) -> dict[str, int]:
         return {

@@ -232,6 +232,13 @@ class PendingParts:
                     return key
         return None
 
+    def awaited_writes(self, map_id: int, at: int) -> Iterator[Write]:
+        """The writes of undecided parts, of partitions that this member serves, to a map with a
+        timestamp at or below ``at``."""
+        for address, timestamp in self._awaited.get(map_id, {}).items():
+            if timestamp <= at:
+                yield from (w for w in self.parts[address].work.writes if w.map_id == map_id)
+
     def holder(self, held: Held, *, write: bool, me: Address | None = None) -> Address | None:
         """Who stands in the way of a part that reads, or writes, this key."""
         for address, writes in self._keys.get(held, {}).items():

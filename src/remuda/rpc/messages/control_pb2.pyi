@@ -26,6 +26,7 @@ class RpcType(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     QUERY_CHECK: _ClassVar[RpcType]
     QUERY_CHECK_RESPONSE: _ClassVar[RpcType]
     FRAGMENT_DONE: _ClassVar[RpcType]
+    INDEX_READ: _ClassVar[RpcType]
     JOIN: _ClassVar[RpcType]
     VIEW_INSTALL: _ClassVar[RpcType]
     HEARTBEAT: _ClassVar[RpcType]
@@ -93,6 +94,7 @@ QUERY_CANCEL: RpcType
 QUERY_CHECK: RpcType
 QUERY_CHECK_RESPONSE: RpcType
 FRAGMENT_DONE: RpcType
+INDEX_READ: RpcType
 JOIN: RpcType
 VIEW_INSTALL: RpcType
 HEARTBEAT: RpcType
@@ -191,6 +193,36 @@ class QueryStart(_message.Message):
     analyze: bool
     writes: _containers.RepeatedCompositeFieldContainer[UncommittedWrites]
     def __init__(self, context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., query_id: _Optional[_Union[_common_pb2.QueryId, _Mapping]] = ..., plan_digest: _Optional[bytes] = ..., plan: _Optional[bytes] = ..., parameters: _Optional[_Iterable[_Union[_common_pb2.Value, _Mapping]]] = ..., participants: _Optional[_Iterable[int]] = ..., read_timestamp: _Optional[int] = ..., timeout: _Optional[float] = ..., catalog_version: _Optional[int] = ..., sites: _Optional[_Iterable[_Union[FragmentSites, _Mapping]]] = ..., analyze: _Optional[bool] = ..., writes: _Optional[_Iterable[_Union[UncommittedWrites, _Mapping]]] = ...) -> None: ...
+
+class IndexRead(_message.Message):
+    __slots__ = ("context", "map_id", "schema_version", "index_id", "read_timestamp", "words", "bounds", "positions")
+    CONTEXT_FIELD_NUMBER: _ClassVar[int]
+    MAP_ID_FIELD_NUMBER: _ClassVar[int]
+    SCHEMA_VERSION_FIELD_NUMBER: _ClassVar[int]
+    INDEX_ID_FIELD_NUMBER: _ClassVar[int]
+    READ_TIMESTAMP_FIELD_NUMBER: _ClassVar[int]
+    WORDS_FIELD_NUMBER: _ClassVar[int]
+    BOUNDS_FIELD_NUMBER: _ClassVar[int]
+    POSITIONS_FIELD_NUMBER: _ClassVar[int]
+    context: _common_pb2.Context
+    map_id: int
+    schema_version: int
+    index_id: int
+    read_timestamp: int
+    words: _containers.RepeatedScalarFieldContainer[int]
+    bounds: _containers.RepeatedScalarFieldContainer[bytes]
+    positions: _containers.RepeatedScalarFieldContainer[int]
+    def __init__(self, context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., map_id: _Optional[int] = ..., schema_version: _Optional[int] = ..., index_id: _Optional[int] = ..., read_timestamp: _Optional[int] = ..., words: _Optional[_Iterable[int]] = ..., bounds: _Optional[_Iterable[bytes]] = ..., positions: _Optional[_Iterable[int]] = ...) -> None: ...
+
+class IndexRows(_message.Message):
+    __slots__ = ("context", "rows", "declined")
+    CONTEXT_FIELD_NUMBER: _ClassVar[int]
+    ROWS_FIELD_NUMBER: _ClassVar[int]
+    DECLINED_FIELD_NUMBER: _ClassVar[int]
+    context: _common_pb2.Context
+    rows: _containers.RepeatedScalarFieldContainer[bytes]
+    declined: int
+    def __init__(self, context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., rows: _Optional[_Iterable[bytes]] = ..., declined: _Optional[int] = ...) -> None: ...
 
 class UncommittedWrites(_message.Message):
     __slots__ = ("map_id", "schema_version", "rows", "removed")

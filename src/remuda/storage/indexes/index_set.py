@@ -11,15 +11,16 @@ from remuda.datatypes.index import IndexDefinition, IndexKind
 from remuda.datatypes.schema import MapSchema
 from remuda.datatypes.sql import SqlType
 from remuda.errors import SchemaChanged
-from remuda.storage.chunks.chunk import Chunk, Offsets
+from remuda.storage.chunks.chunk import Chunk, Offsets, Row
 from remuda.storage.chunks.chunk_table import ChunkTable, TableView
 from remuda.storage.chunks.layout import Layouts
 from remuda.storage.chunks.row_set import RowSet
 from remuda.storage.chunks.scan import ScanCursor
 from remuda.storage.indexes.access import Access, AllOf, AnyOf, Probe, Tests, spans_of
 from remuda.storage.indexes.bitmap import BitmapIndex
+from remuda.storage.indexes.few_rows import Declined, changed_after, rows_at
 from remuda.storage.indexes.hash import HashForm, HashIndex
-from remuda.storage.indexes.keys import KeyForm
+from remuda.storage.indexes.keys import KeyForm, Span
 from remuda.storage.indexes.scan import IndexCursor, OrderedIndexCursor, match_keys
 from remuda.storage.indexes.secondary_index import Candidates, Pinned, SecondaryIndex
 from remuda.storage.indexes.sizes import index_size
@@ -146,6 +147,29 @@ class IndexSet:
         spans = spans_of(index.form, choices)
         pinned = Pinned(*self._pin(at, version))
         return OrderedIndexCursor(index, pinned, spans, descending, at, positions, partitions)
+
+    def few(  # noqa: PLR0917 (what a scan takes, then how much of it)
+        self,
+        at: int,
+        positions: tuple[int, ...],
+        index_id: int,
+        spans: Sequence[Span],
+        limit: int,
+        now: int | None,
+    ) -> list[Row] | Declined:
+        """The rows at ``at`` whose keys lie in ``spans`` (others, too, where they are hashes), if
+        there are at most ``limit`` versions of them; in no order. With ``now``, the time on the
+        clock, only if none of them has changed after ``at``. On the event loop."""
+        index = self.by_id.get(index_id)
+        if not isinstance(index, SortedIndex):
+            return Declined.UNCOVERED
+        view, layouts = self._pin(at, 0)
+        versions = index.few(view.chunks, spans, limit)
+        if isinstance(versions, Declined):
+            return versions
+        if now is not None and changed_after(versions, at, now):
+            return Declined.NEWER
+        return rows_at(versions, at, positions, layouts)
 
     def match(  # noqa: PLR0917 (what a scan takes, then the index)
         self,

@@ -12,6 +12,7 @@ import numpy as np
 from remuda.storage.chunks.chunk import OFFSET_BITS, OFFSET_MASK, Chunk
 from remuda.storage.chunks.key_index import Slots
 from remuda.storage.chunks.row_set import RowSet
+from remuda.storage.indexes.few_rows import Declined
 from remuda.storage.indexes.keys import Span
 from remuda.storage.indexes.runs import IndexRun, build, merge, run_of
 from remuda.storage.indexes.secondary_index import Picks, SecondaryIndex
@@ -56,6 +57,32 @@ class SortedIndex(SecondaryIndex):
             return {}, covered
         slots = found[0] if len(found) == 1 else np.concatenate(found)
         return by_chunk(slots, chunks), covered
+
+    def few(
+        self, chunks: Sequence[Chunk], spans: Sequence[Span], limit: int
+    ) -> list[tuple[Chunk, int]] | Declined:
+        """Where versions of these keys are, if there are at most ``limit``. On the event loop: no
+        row comes meanwhile."""
+        by_number = {chunk.base >> OFFSET_BITS: chunk for chunk in chunks}
+        found: list[tuple[Chunk, int]] = []
+        runs = self.runs
+        for run in runs:
+            for span in spans:
+                start, stop = run.span(span)
+                if len(found) + stop - start > limit:
+                    return Declined.CROWDED
+                for slot in run.slots[start:stop].tolist():
+                    chunk = by_number.get(slot >> OFFSET_BITS)
+                    if chunk is not None:
+                        found.append((chunk, slot & OFFSET_MASK))
+        covered = frozenset().union(*[run.chunks for run in runs])
+        for number, chunk in by_number.items():
+            if number in covered or not chunk.length:
+                continue
+            if chunk.tuples is None:
+                return Declined.UNCOVERED
+            found += [(chunk, at) for at in self._in_tail(chunk, chunk.tuples, chunk.length, spans)]
+        return found if len(found) <= limit else Declined.CROWDED
 
     def parts(self, chunks: dict[int, Chunk]) -> list[IndexRun]:
         """Runs that cover every sealed chunk; for those that have none, one is made now."""
