@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
+from functools import cached_property
 
 from remuda.datatypes.values import PhysicalValue
 from remuda.plan.expression import AggregateCall, ColumnId, Expression, SortKey
@@ -387,7 +388,7 @@ class Pruning:
     keys: tuple[tuple[Expression, ...], ...]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Fragment:
     """A piece of plan that runs in one thread at a time on each of its members."""
 
@@ -395,6 +396,17 @@ class Fragment:
     root: Physical
     site: Site
     pruning: Pruning | None = None
+
+    @cached_property
+    def nodes(self) -> tuple[Physical, ...]:
+        """Its operators, each before its inputs. Every execution of the plan asks several times."""
+        found: list[Physical] = []
+        waiting = [self.root]
+        while waiting:
+            node = waiting.pop()
+            found.append(node)
+            waiting += reversed(inputs_of(node))
+        return tuple(found)
 
 
 @dataclass(frozen=True, slots=True)

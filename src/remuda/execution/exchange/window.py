@@ -4,21 +4,14 @@ from __future__ import annotations
 
 from remuda.execution.instances import Sites
 from remuda.limits import ENCODED_BATCH_SIZE_MAX, FRAGMENT_RECEIVE_BUDGET, STREAM_WINDOW_SIZE
-from remuda.plan.physical import Fragment, Receive, inputs_of
+from remuda.plan.physical import Fragment, Receive
 
 WINDOW_MIN = 256 * 1024
 
 
 def receives_of(fragment: Fragment) -> list[Receive]:
     """The Receive nodes of a fragment in pre-order."""
-    found: list[Receive] = []
-    nodes = [fragment.root]
-    while nodes:
-        node = nodes.pop()
-        if isinstance(node, Receive):
-            found.append(node)
-        nodes.extend(reversed(inputs_of(node)))
-    return found
+    return [node for node in fragment.nodes if isinstance(node, Receive)]
 
 
 def stream_window(receiver: Fragment, sites: Sites) -> int:

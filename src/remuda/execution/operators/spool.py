@@ -17,7 +17,6 @@ from remuda.execution.contract import Operator, Progress
 from remuda.execution.memory import Reservation
 from remuda.execution.operators.input import EMPTY, Upstream
 from remuda.execution.spill import SpilledBlocks, Usage
-from remuda.plan.explain.explain import preorder
 from remuda.plan.physical import Fragment, SpoolScan, Store
 
 
@@ -156,7 +155,7 @@ class SpoolScanOperator(Operator):
 def spools_of(fragments: Sequence[Fragment], context: FragmentContext) -> dict[int, Spool]:
     """The spools that these fragments of one member fill, by number."""
     readers = Counter(
-        node.spool for f in fragments for node in preorder(f.root) if isinstance(node, SpoolScan)
+        node.spool for f in fragments for node in f.nodes if isinstance(node, SpoolScan)
     )
     return {
         f.root.spool: Spool(

@@ -9,10 +9,8 @@ from remuda.plan.physical import (
     IndexScan,
     KeyLookup,
     NestedLoopJoin,
-    Physical,
     PhysicalPlan,
     TableScan,
-    inputs_of,
 )
 from remuda.storage.maps.expiring_rows import estimated_rows
 from remuda.storage.maps.map_store import MapStore
@@ -26,7 +24,7 @@ def is_short(plan: PhysicalPlan, stores: Mapping[int, MapStore]) -> bool:
     """``stores`` are those of this member: how much it would scan."""
     rows = 0.0
     for fragment in plan.fragments:
-        for node in _nodes(fragment.root):
+        for node in fragment.nodes:
             if isinstance(node, IndexScan):
                 rows += node.traits.rows
             elif isinstance(node, TableScan):
@@ -39,7 +37,3 @@ def is_short(plan: PhysicalPlan, stores: Mapping[int, MapStore]) -> bool:
             elif node.traits.rows > INLINE_ROWS:
                 return False
     return rows <= INLINE_ROWS
-
-
-def _nodes(node: Physical) -> list[Physical]:
-    return [node, *(below for child in inputs_of(node) for below in _nodes(child))]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 from remuda.datatypes.values import PhysicalValue
@@ -17,7 +17,6 @@ from remuda.plan.physical import (
     LookupJoin,
     Physical,
     TableScan,
-    inputs_of,
 )
 from remuda.transaction.own_writes import canonical_key
 
@@ -64,7 +63,7 @@ class OwnReads:
     def add_query(self, start: QueryStart) -> None:
         """Everything that the fragments of a query read."""
         for fragment in start.plan.fragments:
-            for node in _nodes(fragment.root):
+            for node in fragment.nodes:
                 self._add_node(node, fragment, start)
 
     def _add_node(self, node: Physical, fragment: Fragment, start: QueryStart) -> None:
@@ -100,9 +99,3 @@ def _scan_of(
 
 def _has_parameters(expression: Expression) -> bool:
     return any(isinstance(part, Parameter) for part in walk(expression))
-
-
-def _nodes(node: Physical) -> Iterator[Physical]:
-    yield node
-    for child in inputs_of(node):
-        yield from _nodes(child)

@@ -38,11 +38,9 @@ from remuda.member.statements.supplied_relations import Supplies
 from remuda.plan.physical import (
     Fragment,
     KeyLookup,
-    Physical,
     PhysicalPlan,
     Pruning,
     TableScan,
-    inputs_of,
 )
 from remuda.planner.fragments import PRUNED_KEYS_MAX
 from remuda.query.ids import QueryId
@@ -207,7 +205,7 @@ class Runs:
 
     def _pruned_map(self, fragment: Fragment) -> MapSchema:
         """The partitioned map that a pruned fragment reads."""
-        for node in _nodes(fragment.root):
+        for node in fragment.nodes:
             if isinstance(node, TableScan | KeyLookup):
                 schema = self._core.store(node.map_id, node.schema_version).schema
                 if not schema.replicated:
@@ -316,7 +314,3 @@ def _in_transaction(statement: Statement, start: QueryStart, core: Core) -> Quer
     transaction.note_query(start, locking=statement.locking)
     maps = [dependency.map_id for dependency in start.plan.dependencies]
     return replace(start, overlay=transaction.overlay(maps, core))
-
-
-def _nodes(node: Physical) -> list[Physical]:
-    return [node, *(below for child in inputs_of(node) for below in _nodes(child))]

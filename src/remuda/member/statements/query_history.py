@@ -17,7 +17,6 @@ from remuda.member.metrics.traces import Traces
 from remuda.member.queries.query_state import Initiated
 from remuda.member.sessions.statement import Statement
 from remuda.member.state.log import fields
-from remuda.plan.explain.explain import preorder
 from remuda.query.ids import QueryId
 from remuda.session.query_profiles import PlanRun, QueryFacts
 
@@ -99,9 +98,7 @@ class QueryHistory:
             (profile for run in runs for profile in run.profiles),
         )
         operators = sum(len(p.operators) for run in runs for p in run.profiles)
-        nodes = sum(
-            1 for run in runs for fragment in run.plan.fragments for _ in preorder(fragment.root)
-        )
+        nodes = sum([len(f.nodes) for run in runs for f in run.plan.fragments])
         cost = len(facts.text) + _BYTES_PER_OPERATOR * operators + _BYTES_PER_NODE * (1 + nodes)
         self._drop(statement.query)
         self._kept[statement.query] = _Kept(facts, runs, cost)
