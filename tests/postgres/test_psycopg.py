@@ -88,6 +88,29 @@ def test_a_prepared_read_by_key_from_both_members(connect, numbers):
                 assert row == ((key, f"n{key}", key / 2) if key <= 3000 else None)
 
 
+def test_a_prepared_read_by_an_index_from_both_members(connect, cluster):
+    with cluster.connect() as client:
+        client.sql("CREATE TABLE named (id BIGINT PRIMARY KEY, name VARCHAR)")
+        client.sql("INSERT INTO named SELECT x, 'n' || x / 3 FROM generate_series(1, 3000) t(x)")
+        client.sql("CREATE INDEX named_name ON named (name)")
+    for member in (0, 1):
+        connection = connect(member)
+        for binary in (False, True):
+            for name, count in (("n7", 3), ("n8", 3), ("none", 0), (None, 0)):
+                found = connection.execute(
+                    "SELECT id, name FROM named WHERE name = %s",
+                    (name,),
+                    prepare=True,
+                    binary=binary,
+                ).fetchall()
+                assert len(found) == count
+                assert {text for _, text in found} <= {name}
+    with connect() as connection, connection.transaction():
+        connection.execute("UPDATE named SET name = 'n8' WHERE id = 1")
+        text = "SELECT id FROM named WHERE name = %s"
+        assert (1,) in connection.execute(text, ("n8",), prepare=True).fetchall()
+
+
 def test_rows_of_a_large_result(connection, numbers):
     for binary in (False, True):
         cursor = connection.cursor(binary=binary)

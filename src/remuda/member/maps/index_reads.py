@@ -134,7 +134,10 @@ class IndexReads:
         )
         _send(message, spans)
         for number in others:
-            self._peers.request_nowait(number, RpcType.INDEX_READ, message, (), asked.answered)
+            try:
+                self._peers.request_nowait(number, RpcType.INDEX_READ, message, (), asked.answered)
+            except RemudaError as error:  # its connection has just broken
+                asked.answered(error)
         return True
 
     def _left_out(self, text: str) -> bool:

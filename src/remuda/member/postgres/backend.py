@@ -298,9 +298,12 @@ class Backend:
         if running.run is not None:
             self._resume(running.run, limit)
             return
+        if not self._read_shortly(portal, running.bound, limit):
+            self._run_generally(portal, limit)
+
+    def _run_generally(self, portal: ps.Portal, limit: int) -> None:
+        running: _Running = portal.token
         bound = running.bound
-        if self._read_point(portal, bound, limit):
-            return
         running.run = run = self._new_run(
             bound.planning.text,
             formats=portal.formats,
@@ -345,25 +348,28 @@ class Backend:
         self._perform(self._machine.suspended())
         self._later(self._outlet.advance)
 
-    # --- reads by key -------------------------------------------------------------------------
+    # --- short reads --------------------------------------------------------------------------
 
-    def _read_point(self, portal: ps.Portal, bound: Bound, limit: int) -> bool:
-        """The short way of reads by key; False: it is not for this statement, or may find more
-        entries than ``limit``."""
-        session = self._client.session
-        if self._client.transaction or self._core.departure.refusing or not self._core.serving:
-            return False
-        if session.engine != "grid" or session.drill or session.pauses:
+    def _read_shortly(self, portal: ps.Portal, bound: Bound, limit: int) -> bool:
+        """The short ways of reads by key and by secondary index; False: they are not for this
+        statement, or it may find more entries than ``limit``."""
+        if not self._alone():
             return False
         text = bound.planning.text
         found = self._services.plans.known(text, bound.by.types)
-        if not isinstance(found, PlannedQuery) or found.point is None or found.locking:
+        if not isinstance(found, PlannedQuery) or found.locking:
+            return False
+        read = found.point or found.indexed
+        if read is None:
             return False
         if found.parameter_types != bound.types or len(found.columns) != len(portal.formats):
             return False
-        if limit and (found.point.by_array or len(found.point.keys) > limit):
+        point = found.point
+        if point is None and (limit or self._client.session.rows_max):
             return False
-        rows = PointRows(self._core, found, found.point, bound.values)
+        if point is not None and limit and (point.by_array or len(point.keys) > limit):
+            return False
+        rows = PointRows(self._core, found, read, bound.values)
         answered = False
         measured = self._core.measures.postgres.begin(text)
 
@@ -374,15 +380,29 @@ class Backend:
             if not self._outlet.closed:
                 self._answer_point(portal, rows, entries)
 
+        def general() -> None:
+            if not self._outlet.closed:
+                self._run_generally(portal, limit)
+
+        statements, user = self._services.statements, self._outlet.user
         try:
-            return self._services.statements.read_point(
-                found, bound.values, answer, text=text, user=self._outlet.user
+            if point is not None:
+                return statements.read_point(found, bound.values, answer, text=text, user=user)
+            return statements.read_by_index(
+                found, bound.values, answer, general, text=text, user=user
             )
         except RemudaError as error:
             if not answered:
                 measured(error)
                 self._perform(self._machine.failed(error, self._status()))
             return True
+
+    def _alone(self) -> bool:
+        """Whether nothing of the session concerns its statements."""
+        session = self._client.session
+        if self._client.transaction or self._core.departure.refusing or not self._core.serving:
+            return False
+        return session.engine == "grid" and not session.drill and not session.pauses
 
     def _answer_point(
         self, portal: ps.Portal, rows: PointRows, entries: list[Row] | RemudaError
