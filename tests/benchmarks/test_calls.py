@@ -13,20 +13,35 @@ sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
 from calls import Budget, all_counts, budgets, figures, this_python
 from counted_loop import CountingLoop
 
+TRAFFIC_MAX = {
+    "get": (2, 125, 0),
+    "put without backup": (2, 120, 0),
+    "put": (4, 275, 0),
+    "put with fsync log": (4, 275, 2),
+    "compute": (4, 330, 0),
+    "transaction of two puts": (16, 1_260, 0),
+    "read-modify-write of two keys": (16, 1_470, 0),
+}
+"""Messages, bytes at most, and syncs of one operation, between all processes."""
+
 
 def test_operations_keep_to_their_budgets(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delitem(sys.modules, "opentelemetry.trace", raising=False)  # of another test
     python, known = budgets()
     if this_python() != python:
         pytest.skip(f"{this_python()} calls differently: the budgets are those of {python}")
-    found = {name: figures(counts).calls for name, counts in all_counts()}
+    found = {name: figures(counts) for name, counts in all_counts()}
     assert found.keys() == known.keys()
     over = {
-        name: f"{calls} calls, {known[name].recorded} recorded"
-        for name, calls in found.items()
-        if calls > known[name].allowed
+        name: f"{each.calls} calls, {known[name].recorded} recorded"
+        for name, each in found.items()
+        if each.calls > known[name].allowed
     }
     assert not over, "benchmarks/calls.py --profile NAME shows the calls, --record accepts them"
+    for name, (messages, size, syncs) in TRAFFIC_MAX.items():
+        each = found[name]
+        assert (each.messages, each.syncs) == (messages, syncs), name
+        assert each.bytes <= size, name
 
 
 def test_an_allowance_is_smaller_than_a_step_for_each_request() -> None:
