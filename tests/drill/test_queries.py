@@ -59,6 +59,7 @@ def test_ping_of_type_1_is_answered(run_drill: Run) -> None:
         pong = await client.pongs.get()
         assert (pong.pbody, pong.dbody) == (ACK_BODY, b"")
         assert await client.rows("SELECT 1") == [(1,)]
+        assert await client.rows("SELECT protocol FROM sys.clients") == [("drill",)]
 
     run_drill(check)
 

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
+import gzip
+import queue
 import sys
+import threading
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from typing import Any
 
 import pytest
@@ -239,6 +243,33 @@ def test_a_statement_that_reads_by_key_has_a_span(in_cluster: Any, exported: Any
         assert {s.attributes["db.query.text"] for s in found} == {"SELECT a FROM t WHERE k = $1"}
 
     in_cluster(scenario, 3)
+
+
+def test_spans_reach_a_collector_with_the_identity_of_their_member(monkeypatch: Any) -> None:
+    monkeypatch.setenv("OTEL_BSP_SCHEDULE_DELAY", "1")
+    came: queue.SimpleQueue[bytes] = queue.SimpleQueue()
+
+    class Collector(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            body = self.rfile.read(int(self.headers["Content-Length"]))
+            zipped = self.headers.get("Content-Encoding") == "gzip"
+            came.put(gzip.decompress(body) if zipped else body)
+            self.send_response(200)
+            self.end_headers()
+
+        def log_message(self, *_: Any) -> None:
+            """Nothing."""
+
+    with HTTPServer(("127.0.0.1", 0), Collector) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        endpoint = f"http://127.0.0.1:{server.server_port}/v1/traces"
+        traces = traces_to(endpoint, "the first member", system_world().clock)
+        assert traces is not None
+        traces.ended("remuda.map_get", PARENT, traces.now(), {"db.operation.name": "map_get"}, None)
+        told = came.get()
+        server.shutdown()
+    for part in (b"remuda.map_get", b"the first member", bytes.fromhex(PARENT.split("-")[1])):
+        assert part in told
 
 
 def test_each_traced_request_can_tell_a_span() -> None:
