@@ -1,6 +1,6 @@
 """Reads by a secondary index on the short way and the general one, judged by one history; and a
 short way that leaves a member out, which must turn a storm red. Broken rules of timestamps are in
-``tests/member/test_index_reads.py``: they show too seldom in storms.
+``tests/member/maps/test_index_reads.py``: they show too seldom in storms.
 
 ``python tests/simulation/test_index_reads.py SEED [LAST]`` runs some.
 """

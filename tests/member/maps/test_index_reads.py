@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from tests.member.test_point_answers import ask, rows
+from tests.member.maps.test_point_answers import ask, rows
 
 from remuda.datatypes.timestamp import from_micros
 from remuda.member.maps.index_reads import CROWDED_SKIPS, VERSIONS_MAX, IndexReads
