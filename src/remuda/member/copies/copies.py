@@ -186,8 +186,9 @@ class Copies:
         partitions: frozenset[int],
     ) -> None:
         """In one step of the loop. The rows come with their history; where the target still has
-        rows of an earlier time, they begin where those end. (Each partition by itself: others were
-        given away later, and what was written to this one meanwhile began before that.)"""
+        rows of an earlier time, they begin where those end, and keep their origins. (Each partition
+        by itself: others were given away later, and what was written to this one meanwhile began
+        before that.)"""
         cuts = target.last_ends_of(partitions)
         for listener in self.on_moved:
             attempt(
@@ -198,13 +199,10 @@ class Copies:
         for each in arrived:
             stop = first + len(each.ends)
             each.ends = ends[first:stop]
-            each.begin_after(cuts)
-            target.install(each)
+            target.come_back(each, cuts)
             first = stop
         if more:
-            rest = target.arrival(more)
-            rest.begin_after(cuts)
-            target.install(rest)
+            target.come_back(target.arrival(more), cuts)
         target.floors.lift_reads(source.floor)
         target.mixed_until = max(target.mixed_until, self._core.timestamp())
         source.discard_partitions(partitions)

@@ -37,7 +37,8 @@ OFFSET_MASK: Final = CHUNK_ROWS_MAX - 1
 
 class Chunk:
     """Up to ``CHUNK_ROWS_MAX`` rows of the ``schema`` that they were written with. ``begin`` is the
-    latest begin; ``begins`` is None when all are equal.
+    latest begin; ``begins`` is None when all are equal. ``origins``, if there are any, say when the
+    versions were written, and the begins only from when on these rows show them (``handovers``).
 
     ``ends`` is None as long as all rows have the same end, ``end`` (``FOREVER``, or the time at
     which the whole map was replaced); ``first_end`` is the earliest end, ``closed`` the number of
@@ -68,6 +69,7 @@ class Chunk:
         "ends",
         "first_end",
         "length",
+        "origins",
         "partition_view",
         "partitions",
         "reclosed",
@@ -86,6 +88,7 @@ class Chunk:
         self.begin = 0
         self.begins: Times | None = None
         self.begin_view: memoryview | None = None
+        self.origins: Times | None = None
         self.end = FOREVER
         self.ends: Times | None = None
         self.end_view: memoryview | None = None
@@ -128,8 +131,10 @@ class Chunk:
         partitions: npt.NDArray[np.uint16],
         begins: Times | int,
         ends: Times | None = None,
+        origins: Times | None = None,
     ) -> Chunk:
         chunk = cls(number, schema)
+        chunk.origins = origins
         chunk.length = batch.num_rows
         assert chunk.length <= CHUNK_ROWS_MAX
         chunk.batch = batch
@@ -216,6 +221,10 @@ class Chunk:
     def begins_of(self, offsets: Offsets) -> Times | int:
         return self.begin if self.begins is None else self.begins[offsets]
 
+    def origins_of(self, offsets: Offsets) -> Times | int:
+        """When the versions were written that rows show."""
+        return self.begins_of(offsets) if self.origins is None else self.origins[offsets]
+
     def exists_at(self, offset: int, at: int) -> bool:
         """Whether a row exists at ``at``."""
         begins, ends = self.begin_view, self.end_view
@@ -252,6 +261,7 @@ class Chunk:
         """Estimated memory. Event loop only."""
         size: int = self.partitions.nbytes
         size += 0 if self.begins is None else self.begins.nbytes
+        size += 0 if self.origins is None else self.origins.nbytes
         size += 0 if self.ends is None else self.ends.nbytes
         if self.tuples is not None:
             return size + self._tuples_size(self.tuples)

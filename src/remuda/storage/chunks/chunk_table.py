@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -27,6 +27,9 @@ PIECE_SIZE: Final = 64 * MIB
 """Bulk loads of wide rows make chunks of about this size, with fewer rows."""
 UNSEALED_MAX = CHUNK_ROWS // TAIL_PIECE_ROWS
 """More full tails than this are sealed by the puts themselves: ``maintain`` has fallen behind."""
+
+RowTimes: TypeAlias = tuple[Times | int, Times | None, Times | None]
+"""Begins, ends and origins of rows, as ``Chunk.sealed`` takes them."""
 
 
 class TableView(NamedTuple):
@@ -102,13 +105,37 @@ class ChunkTable:
         begins: Times | int,
         ends: Times | None,
         schema: MapSchema | None = None,
+        origins: Times | None = None,
     ) -> Chunk:
         """A sealed chunk of at most ``CHUNK_ROWS_MAX`` rows that lookups find; scans find it when
         it is published with ``replace``. ``schema`` is that of the batch, if not the newest.
         """
-        chunk = Chunk.sealed(number, schema or self.schema, batch, partitions, begins, ends)
+        schema = schema or self.schema
+        chunk = Chunk.sealed(number, schema, batch, partitions, begins, ends, origins)
         self.by_number[number] = chunk
         return chunk
+
+    def seal_all(
+        self,
+        number: int,
+        batches: Iterable[pa.RecordBatch],
+        partitions: npt.NDArray[np.uint16],
+        times: RowTimes,
+        schema: MapSchema,
+    ) -> Iterator[Chunk]:
+        """A sealed chunk of each batch, with numbers from ``number`` on. ``partitions`` and
+        ``times`` are those of all rows, in order."""
+        first = 0
+        for place, batch in enumerate(batches):
+            rows = slice(first, first + batch.num_rows)
+            begins, ends, origins = times
+            begins = begins if isinstance(begins, int) else begins[rows].copy()
+            ends = None if ends is None else ends[rows].copy()
+            origins = None if origins is None else origins[rows].copy()
+            yield self.sealed(
+                number + place, batch, partitions[rows], begins, ends, schema, origins
+            )
+            first = rows.stop
 
     def replace(self, old: Iterable[Chunk]) -> None:
         """In one step for scans: chunks made by ``sealed`` come, ``old`` ones go."""

@@ -45,6 +45,8 @@ class Floors:
 
     def __init__(self) -> None:
         self.reads = self.history = 0
+        self.returned: Times | None = None
+        """By partition, the handover before it came back last; see ``handovers.goes_on``."""
 
     def lift(self, at: int) -> None:
         self.history = max(self.history, at)
@@ -53,6 +55,12 @@ class Floors:
     def lift_reads(self, at: int) -> None:
         """Because of partitions that come with less history."""
         self.reads = max(self.reads, at)
+
+    def came_back(self, cuts: Times) -> None:
+        """Partitions that had ended at ``cuts`` go on (0: others). Readers may hold the array of
+        before."""
+        known = self.returned
+        self.returned = cuts if known is None else np.maximum(known, cuts)
 
 
 class Upkeep:
@@ -222,8 +230,9 @@ class Upkeep:
                 [c.partitions[: c.length][keep] for c, keep in zip(group, kept, strict=True)]
             )
             begins, ends = _begins(group, kept), _ends(group, kept)
+            origins = _origins(group, kept)
             number = self._table.take_numbers(1)
-            chunk = self._table.sealed(number, whole, partitions, begins, ends, schema)
+            chunk = self._table.sealed(number, whole, partitions, begins, ends, schema, origins)
             base = chunk.base
         moved: dict[int, Slots] = {}
         placed = 0
@@ -276,6 +285,17 @@ def _begins(group: list[Chunk], kept: list[Flags]) -> Times:
             for chunk, keep in zip(group, kept, strict=True)
         ]
     )
+
+
+def _origins(group: list[Chunk], kept: list[Flags]) -> Times | None:
+    """When the versions of the kept rows were written; None when their begins say so."""
+    if all(chunk.origins is None for chunk in group):
+        return None
+    begins = [
+        np.broadcast_to(np.asarray(chunk.origins_of(offsets), dtype=np.int64), offsets.shape)
+        for chunk, offsets in zip(group, map(np.flatnonzero, kept), strict=True)
+    ]
+    return np.concatenate(begins)
 
 
 def _ends(group: list[Chunk], kept: list[Flags]) -> Times | None:

@@ -30,8 +30,8 @@ def written_before(store: MapStore, limit: int, at: int) -> Iterator[list[Candid
     write between two of them."""
     for chunk in store._table.snapshot():  # noqa: SLF001 (a part of the store)
         offsets = _existing(chunk, at)
-        if chunk.begins is not None:
-            offsets = offsets[chunk.begins[offsets] < limit]
+        if chunk.origins is not None or chunk.begins is not None:
+            offsets = offsets[chunk.origins_of(offsets) < limit]
         elif chunk.begin >= limit:
             continue
         for start in range(0, len(offsets), SLICE_ROWS):
@@ -81,7 +81,7 @@ def _existing(chunk: Chunk, at: int, partitions: Flags | None = None) -> npt.NDA
 
 def _candidates(store: MapStore, chunk: Chunk, offsets: npt.NDArray[np.int64]) -> list[Candidate]:
     layouts, positions = store._layouts, store.schema.key_positions  # noqa: SLF001
-    begins = np.broadcast_to(np.asarray(chunk.begins_of(offsets)), offsets.shape).tolist()
+    begins = np.broadcast_to(np.asarray(chunk.origins_of(offsets)), offsets.shape).tolist()
     partitions = chunk.partitions[offsets].tolist()
     return [
         Candidate(layouts.values_at(chunk, offset, positions), begin, partition)

@@ -18,7 +18,7 @@ from remuda.datatypes.timestamp import FOREVER, ended_by_write, expiry
 from remuda.datatypes.values import array_to_values
 from remuda.errors import InternalError
 from remuda.storage.chunks.chunk import OFFSET_BITS, OFFSET_MASK, Chunk, Row, Times
-from remuda.storage.chunks.chunk_table import ChunkTable
+from remuda.storage.chunks.chunk_table import ChunkTable, RowTimes
 from remuda.storage.chunks.closing import close_everything, close_existing
 from remuda.storage.chunks.hash_order import hash_order
 from remuda.storage.chunks.key_index import DELTA_ENTRIES_MAX, NOWHERE, RUNS_MAX, KeyIndex
@@ -265,8 +265,9 @@ class MapStore:
     def changed_after(self, key: Key, timestamp: int, now: int) -> bool:
         """Whether a version of ``key`` began or ended after ``timestamp``; of those that end by
         themselves only what ends until ``now``."""
-        slots = self._index.slots(self._keys.hash(key))
-        return validation.key_changed(self._table.by_number, slots, self._keys, key, timestamp, now)
+        slots, chunks = self._index.slots(self._keys.hash(key)), self._table.by_number
+        back = self.floors.returned
+        return validation.key_changed(chunks, slots, self._keys, key, timestamp, now, back)
 
     def _end_of(self, chunk: Chunk, offset: int) -> int:
         return chunk.end if chunk.end_view is None else chunk.end_view[offset]
@@ -320,24 +321,15 @@ class MapStore:
         self._latest = max(self._latest, timestamp)
         if not rows.rows:
             return
-        self._store_rows(rows, timestamp, ends)
+        self._store_rows(rows, (timestamp, ends, None))
 
-    def _store_rows(self, rows: PreparedRows, begins: Times | int, ends: Times | None) -> None:
+    def _store_rows(self, rows: PreparedRows, times: RowTimes) -> None:
         """Make chunks and index entries of prepared rows."""
         number = self._table.take_numbers(len(rows.batches))
         rows.run.slots += number << OFFSET_BITS
-        first = 0
-        for batch in rows.batches:
-            stop = first + batch.num_rows
-            part_begins = begins if isinstance(begins, int) else begins[first:stop].copy()
-            part_ends = None if ends is None else ends[first:stop].copy()
-            partitions = rows.partitions[first:stop]
-            chunk = self._table.sealed(
-                number, batch, partitions, part_begins, part_ends, rows.keys.schema
-            )
+        schema = rows.keys.schema
+        for chunk in self._table.seal_all(number, rows.batches, rows.partitions, times, schema):
             self.rows += chunk.length - chunk.closed
-            number += 1
-            first = stop
         self._table.replace(())
         self._index.add_run(rows.run)
         if self._index.live_runs > RUNS_MAX and not self._ahead.holds:
@@ -406,7 +398,7 @@ class MapStore:
         removed = self._removals.prepare(job, tasks)
         if unchanged_since is not None:
             rows = self._matches(removed or prepared)
-            validation.refuse_changed(rows, self._keys, unchanged_since, self.floor, now)
+            validation.refuse_changed(rows, self._keys, unchanged_since, self.floors, now)
         if insert_only and not overwrite:
             self._staging.refuse_pending(job, prepared)
             validation.refuse_existing(self._matches(prepared), self._keys, prepared, removed, now)
@@ -474,7 +466,8 @@ class MapStore:
     ) -> Extraction:
         """The versions of some partitions that began or ended after ``low``, and not after
         ``high``."""
-        return Extraction(self._table.view, self._layouts, partitions, low, high)
+        returned = self.floors.returned
+        return Extraction(self._table.view, self._layouts, partitions, low, high, returned)
 
     def refreshed(self, extraction: Extraction) -> tuple[Times, list[Versions]]:
         """See ``Extraction.refreshed``."""
@@ -487,7 +480,8 @@ class MapStore:
     def install(self, arrived: Arrival) -> None:
         """Store versions that are not here yet, with their begins and ends."""
         begins, ends = arrived.begins, arrived.ends
-        self._store_rows(arrived.rows, begins, ends if (ends != FOREVER).any() else None)
+        row_ends = ends if (ends != FOREVER).any() else None
+        self._store_rows(arrived.rows, (begins, row_ends, arrived.origins))
         self._latest = max(self._latest, int(begins.max()), transfer.last_write(ends))
         self.expiring = self.expiring or transfer.expire(ends)
         self._changes += len(begins)
@@ -512,6 +506,14 @@ class MapStore:
         self.rows -= transfer.close(self._table.snapshot(), partitions, at)
         self._latest = max(self._latest, at)
         self.mixed_until = max(self.mixed_until, at)
+
+    def come_back(self, arrived: Arrival, cuts: Times) -> None:
+        """Store versions of partitions that this store serves from now on, and may have had until
+        ``cuts`` (``last_ends_of``): see ``chunks.handovers``."""
+        arrived.begin_after(cuts)
+        self.install(arrived)
+        if arrived.origins is not None:
+            self.floors.came_back(cuts)
 
     def discard_partitions(self, partitions: frozenset[int]) -> None:
         """Nobody reads these partitions here, at whatever timestamp."""

@@ -27,6 +27,7 @@ from remuda.errors import SchemaChanged
 from remuda.limits import MIB, PARTITIONS
 from remuda.storage.chunks.chunk import Chunk, Flags, Offsets, Times
 from remuda.storage.chunks.chunk_table import TableView
+from remuda.storage.chunks.handovers import goes_on
 from remuda.storage.chunks.hash_order import hash_order
 from remuda.storage.chunks.keys import KeyRule
 from remuda.storage.chunks.layout import Layouts
@@ -137,13 +138,14 @@ class Extraction:
     """The versions of some partitions in chunks that were pinned by the event loop. ``versions``
     may be read on any thread, once."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0917 (what, where, when)
         self,
         view: TableView,
         layouts: Layouts,
         partitions: frozenset[int],
         low: int = ALWAYS,
         high: int = FOREVER - 1,
+        returned: Times | None = None,
     ) -> None:
         self.schema = layouts.schema
         self.chunks = [(chunk, chunk.length) for chunk in view.chunks]
@@ -151,6 +153,8 @@ class Extraction:
         self.layouts = layouts
         self._partitions = partitions
         self._low, self._high = low, high
+        self._returned = returned
+        """See ``handovers.goes_on``."""
         self.later_ends = False
         """Show what something has ended after ``high`` with that end, not as if it lived on."""
         self._taken: list[tuple[Chunk, Offsets]] = []
@@ -196,7 +200,12 @@ class Extraction:
             return None
         wanted = partition_flags(self._partitions)
         begins, ends = _begins(chunk, count)[start:], _ends(chunk, count)[start:]
-        chosen: Flags = (begins <= self._high) & (begins < ends)
+        chosen: Flags = begins < ends
+        if chunk.origins is not None:
+            begins = chunk.origins[start:count]
+        if self._returned is not None:
+            chosen &= np.logical_not(goes_on(self._returned, chunk.partitions[start:count], ends))
+        chosen &= begins <= self._high
         chosen &= (begins > self._low) | ((ends > self._low) & (ends <= self._high))
         if wanted is not None:
             chosen &= wanted[chunk.partitions[start:count]]
@@ -240,10 +249,14 @@ class Arrival:
     rows: PreparedRows
     begins: Times
     ends: Times
+    origins: Times | None = None
+    """When the versions were written, if that is not when their rows begin."""
 
     def begin_after(self, cuts: Times) -> None:
         """As if nothing had been before ``cuts``, by partition: what ended there is never seen."""
-        self.begins = np.maximum(self.begins, cuts[self.rows.partitions])
+        begins = np.maximum(self.begins, cuts[self.rows.partitions])
+        if (begins != self.begins).any():
+            self.origins, self.begins = self.begins, begins
 
 
 def arrival(keys: KeyRule, versions: Sequence[Versions]) -> Arrival:

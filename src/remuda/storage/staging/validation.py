@@ -10,8 +10,10 @@ from remuda.datatypes.schema import MapSchema
 from remuda.datatypes.timestamp import EXPIRY_MARK, ended_by_write
 from remuda.datatypes.violations import duplicate_key
 from remuda.errors import SerializationFailure, SnapshotTooOld, UniqueViolation
-from remuda.storage.chunks.chunk import OFFSET_BITS, OFFSET_MASK, Chunk
+from remuda.storage.chunks.chunk import OFFSET_BITS, OFFSET_MASK, Chunk, Times
+from remuda.storage.chunks.handovers import goes_on
 from remuda.storage.chunks.keys import Key, KeyRule
+from remuda.storage.chunks.upkeep import Floors
 from remuda.storage.staging.staging import Match, PreparedRows
 
 
@@ -70,20 +72,25 @@ def removed_once(rows: PreparedRows, removed: PreparedRows | None) -> int:
     return removed.rows
 
 
-def refuse_changed(found: Iterable[Match], keys: KeyRule, since: int, floor: int, now: int) -> None:
+def refuse_changed(
+    found: Iterable[Match], keys: KeyRule, since: int, floors: Floors, now: int
+) -> None:
     """Raise SerializationFailure when one of the versions has begun or ended after ``since`` (or
     ends by itself until ``now``), or when some may have that are gone: they were collected (below
-    ``floor``), or stayed where the partition was before."""
-    if since < floor:
+    the floor), or stayed where the partition was before."""
+    returned = floors.returned
+    if since < floors.reads:
         raise SerializationFailure(
             f"what was removed from map {keys.schema.name} since a statement read it is not known "
             "any more",
             hint="Run the statement again.",
         )
     for chunk, _, offsets in found:
-        begins = np.broadcast_to(np.asarray(chunk.begins_of(offsets)), offsets.shape)
+        begins = np.broadcast_to(np.asarray(chunk.origins_of(offsets)), offsets.shape)
         ends = np.broadcast_to(np.asarray(chunk.ends_of(offsets)), offsets.shape)
         ended = (ends > since) & ((ends <= now) | (ends & EXPIRY_MARK != EXPIRY_MARK))
+        if returned is not None:
+            ended &= np.logical_not(goes_on(returned, chunk.partitions[offsets], ends))
         if ((begins > since) | ended).any():
             raise SerializationFailure(
                 f"rows of map {keys.schema.name} were changed by others while a statement "
@@ -93,17 +100,27 @@ def refuse_changed(found: Iterable[Match], keys: KeyRule, since: int, floor: int
 
 
 def key_changed(  # noqa: PLR0917 (where to look, and the times that decide)
-    chunks: Mapping[int, Chunk], slots: Iterable[int], keys: KeyRule, key: Key, since: int, now: int
+    chunks: Mapping[int, Chunk],
+    slots: Iterable[int],
+    keys: KeyRule,
+    key: Key,
+    since: int,
+    now: int,
+    returned: Times | None = None,
 ) -> bool:
     """Whether one of the versions at ``slots`` (of this key's hash) has the key and began or ended
-    after ``since``, or ends by itself until ``now``."""
+    after ``since``, or ends by itself until ``now``. ``returned``: see ``goes_on``."""
     for slot in slots:
         chunk, offset = chunks[slot >> OFFSET_BITS], slot & OFFSET_MASK
         begin = chunk.begin if chunk.begin_view is None else chunk.begin_view[offset]
+        if chunk.origins is not None:
+            begin = int(chunk.origins[offset])
         end = chunk.end if chunk.end_view is None else chunk.end_view[offset]
         changed = begin < end and (
             begin > since or (since < end and (end <= now or ended_by_write(end)))
         )
+        if changed and begin <= since and returned is not None:
+            changed = not goes_on(returned, int(chunk.partitions[offset]), end)
         if changed and (keys.exact or keys.holds(chunk, offset, key)):
             return True
     return False
