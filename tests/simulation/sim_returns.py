@@ -276,9 +276,11 @@ class ReturnStorm:
             map_id = next(iter(cores.values())).catalog.get(work.name).map_id
             for partition, (primary, *backups) in enumerate(view.replicas):
                 mine = cores[primary].stores[map_id]
-                seen = partial(versions, partition=partition, floor=mine.floor)
                 for backup in backups:
-                    theirs = cores[backup].backup_stores.get(map_id)
+                    theirs = cores[backup].backup_store(map_id)
+                    # Each member collects what its own floor allows, and refuses reads below.
+                    floor = max(mine.floor, theirs.floor)
+                    seen = partial(versions, partition=partition, floor=floor)
                     if seen(mine) != seen(theirs):
                         self.sim.violations.append(
                             f"{work.name}: partition {partition} differs on members {primary} and "
@@ -286,14 +288,13 @@ class ReturnStorm:
                         )
 
 
-def versions(store: MapStore | None, *, partition: int, floor: int) -> list[tuple[Any, ...]]:
+def versions(store: MapStore, *, partition: int, floor: int) -> list[tuple[Any, ...]]:
     """What lives for now or ended above ``floor``, with begins and ends."""
     found: list[tuple[Any, ...]] = []
-    if store is not None:
-        for each in store.extraction(frozenset({partition})).versions():
-            values = [tuple(row.values()) for row in each.batch.to_pylist()]
-            found += zip(each.begins.tolist(), each.ends.tolist(), values, strict=True)
-    return sorted((version for version in found if version[1] > max(floor, 0)), key=repr)
+    for each in store.extraction(frozenset({partition})).versions():
+        values = [tuple(row.values()) for row in each.batch.to_pylist()]
+        found += zip(each.begins.tolist(), each.ends.tolist(), values, strict=True)
+    return sorted((version for version in found if version[1] > floor), key=repr)
 
 
 def run_seed(seed: int) -> ReturnStorm:
