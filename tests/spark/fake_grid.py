@@ -122,7 +122,7 @@ class FakeClient:
         self, name: str, overwrite: bool = False, label: str = "", *, insert_only: bool = False
     ) -> Any:
         self.asked.append(("begin", name, overwrite, *(["insert"] if insert_only else [])))
-        target = SimpleNamespace(writer=lambda task: FakeWriter(self, task))
+        target = SimpleNamespace(view=self.view, writer=lambda task: FakeWriter(self, task))
         return SimpleNamespace(id="1-job", schema=self.schemas[name], target=target)
 
     def commit_job(self, job: str, tasks: Sequence[Any]) -> int:

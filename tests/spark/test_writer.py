@@ -87,6 +87,15 @@ def test_abort_needs_no_messages_and_keeps_an_old_map() -> None:
     assert client.asked == [("begin", "sales", True), ("abort", "1-job")]
 
 
+def test_a_commit_reaches_the_grid_without_the_member_that_the_user_named() -> None:
+    """It may have left since the job began."""
+    client = FakeClient(SCHEMA)
+    begin(client).commit([Staged(("0:0", 1))])  # type: ignore[arg-type]
+    assert client.address == "host:101,host:102,host:103"
+    another = begin(client, address="remuda://proxy:9, host:103/")
+    assert another.address == "proxy:9,host:103,host:101,host:102"
+
+
 def test_an_unknown_map_is_made_and_removed_again() -> None:
     client = FakeClient()
     writer = begin(client, key="id", replicated="true")

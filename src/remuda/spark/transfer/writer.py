@@ -19,13 +19,15 @@ from pyspark.sql.types import StructType
 
 from remuda.client.blocking.client import Client
 from remuda.client.blocking.jobs import JobTarget, JobTask
+from remuda.client.network.address import format_address, parse_addresses
 from remuda.datatypes.schema import MapSchema
+from remuda.datatypes.view import View
 from remuda.errors import InputError, RemudaError, UndefinedMap
 from remuda.spark.transfer.change_sets import RowPlan, plan_rows, without_operation, write_rows
 from remuda.spark.transfer.fit import SourceColumn, check_key, check_replicated, new_schema
 from remuda.spark.transfer.grid import connect
 from remuda.spark.transfer.options import Options
-from remuda.spark.transfer.reader import Connect
+from remuda.spark.transfer.reader import OTHERS_MAX, Connect
 from remuda.spark.transfer.types import sql_type
 
 GATHER_ROWS: Final = 128 * 1024
@@ -80,7 +82,7 @@ class RemudaWriter(DataSourceArrowWriter):
                 found.forget(client)
                 raise
         return cls(
-            address=options.address,
+            address=reachable(options.address, job.target.view),
             job=job.id,
             target=job.target,
             schema=found.schema,
@@ -105,6 +107,15 @@ class RemudaWriter(DataSourceArrowWriter):
         # What failed the job must not be hidden by a grid that is not there any more.
         with contextlib.suppress(RemudaError), self.connect(self.address) as client:
             undo(client, self.job, self.schema, self.created)
+
+
+def reachable(given: str, view: View) -> str:
+    """The addresses that the user gave, and those of members: the commit must reach the grid also
+    if the members that the user knows have left since the job began."""
+    known = parse_addresses(given)
+    members = [(member.host, member.user_port) for member in view.members]
+    others = [each for each in members if each not in known]
+    return ",".join(format_address(*each) for each in (*known, *others[:OTHERS_MAX]))
 
 
 def gathered(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
