@@ -224,6 +224,15 @@ CONTROL: Final = {
         "until it is answered",
     ),
     "JOB_TOUCH": _request("JobTouch", "JobHandle", "to the job's coordinator: does it live?"),
+    "KEYED_WRITE": _request(
+        "KeyedWriteRequest",
+        "RowsResponse",
+        "carry out a statement that changes one entry, at the owner of its key; the answer has one "
+        "row, absent if nothing was changed",
+    ),
+    "KEYED_WRITE_END": _one_way(
+        "KeyedWriteEnd", "a statement is not wanted any more: its write does not begin"
+    ),
     "FORWARD": _request(
         "Forward (+ body)", "Forward (+ body)", "a user request that the receiver can answer"
     ),

@@ -74,7 +74,6 @@ from remuda.rpc import codec
 from remuda.rpc.connection import ChannelKind
 from remuda.rpc.messages import control_pb2, data_pb2, user_pb2
 from remuda.rpc.messages.control_pb2 import RpcType as ControlType
-from remuda.rpc.messages.data_pb2 import RpcType as DataType
 from remuda.rpc.messages.user_pb2 import RpcType as UserType
 from remuda.rpc.transport import Channel, Server, listen
 from remuda.world import World
@@ -86,8 +85,7 @@ class Member:
     """``await start()``, then it serves until ``await stop()``."""
 
     def __init__(self, config: MemberConfig, world: World) -> None:
-        uuid = str(UUID(int=world.chance.bits(128), version=4))
-        self.core = Core(config, world, uuid)
+        self.core = Core(config, world, str(UUID(int=world.chance.bits(128), version=4)))
         self._offload = Offload(world.workers)
         self._planner = Offload(world.workers, "planner")
         self._password_checks = Offload(world.workers, "passwords")
@@ -189,6 +187,7 @@ class Member:
             catalog=self.catalog,
             plans=plans,
             reads=ShortReads(self.core, self.peers, self.maps, self.transactions),
+            maps=self.maps,
             indexes=self.indexes,
             transactions=self.open.sessions,
             keys=self.open.keys,
@@ -484,11 +483,12 @@ class Member:
             **self.snapshots.routes(),
             **self.activity.routes(),
             **self.postgres.routes(),
+            **self.statements.by_key.routes(),
             ControlType.FORWARD: self._user_routes.on_forward,
         }
         self._member_routes.data |= {
-            DataType.REQ_RECORD_BATCH: queries.on_batch,
-            DataType.DATA_ACK_WITH_CREDIT: queries.on_flow_control,
+            data_pb2.RpcType.REQ_RECORD_BATCH: queries.on_batch,
+            data_pb2.RpcType.DATA_ACK_WITH_CREDIT: queries.on_flow_control,
         }
         self._user_routes.requests |= {
             UserType.RUN_QUERY: self.run_queries.on_run_query,

@@ -20,7 +20,7 @@ from remuda.datatypes import sql
 from remuda.errors import InternalError, ProtocolError
 from remuda.formats import PLAN
 from remuda.plan import expression as ex
-from remuda.plan import index_access, logical, physical, windows
+from remuda.plan import index_access, keyed_write, logical, physical, windows
 from remuda.plan.functions import set_functions
 from remuda.plan.physical import PhysicalPlan
 
@@ -80,6 +80,7 @@ _DATACLASSES: tuple[type, ...] = (
     physical.Fragment,
     physical.MapDependency,
     physical.PhysicalPlan,
+    keyed_write.KeyedWrite,
 )
 _ENUMS: tuple[type[Enum], ...] = (
     sql.Kind,
@@ -92,6 +93,7 @@ _ENUMS: tuple[type[Enum], ...] = (
     physical.ExchangeKind,
     physical.IndexOrder,
     physical.Site,
+    keyed_write.Meets,
 )
 
 _FIELDS: dict[type, tuple[str, ...]] = {t: tuple(f.name for f in fields(t)) for t in _DATACLASSES}

@@ -18,6 +18,7 @@ from remuda.session.planning import (
     PlannedInsert,
     PlannedQuery,
     PlannedRecursion,
+    by_key,
 )
 
 PLAN_COLUMNS = (Column("plan", VARCHAR, nullable=False),)
@@ -79,6 +80,8 @@ def _title(planned: PlannedExplain) -> str:
     """The line above the plan of rows that are written."""
     statement = planned.statement
     how = "(staged on the owners, then committed)"
+    if by_key(statement) and not planned.options.analyze:
+        how = "(by the owner of the key, in one step)"
     if isinstance(statement, PlannedInsert):
         verb = "INSERT INTO" if statement.insert_only else "SINK INTO"
         return f"{verb} {statement.schema.name} {how}"

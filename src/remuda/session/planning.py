@@ -27,6 +27,7 @@ from remuda.planner.planner import plan_query, without_correlated_recursion
 from remuda.planner.point import PointRead, point_read
 from remuda.session.answer_form import AnswerForm
 from remuda.session.definitions import settled
+from remuda.session.keyed_writes import KeyedPlan, of_change, of_insert
 from remuda.session.parameters import check_count, clock_values, with_clock_parameters
 from remuda.session.privileges import Need, needs_of
 from remuda.session.shape import ResultShape
@@ -154,6 +155,8 @@ class PlannedInsert:
     schema: MapSchema
     insert_only: bool
     needs: tuple[Need, ...] = ()
+    keyed: KeyedPlan | None = None
+    """The short way, if it has one."""
 
 
 @dataclass(frozen=True)
@@ -177,6 +180,8 @@ class PlannedChange:
     answer: PlannedQuery | None = None
     """What the client gets instead of RETURNING, whose rows it reads as ``relation``."""
     relation: str = ""
+    keyed: KeyedPlan | None = None
+    """The short way, if it has one."""
 
     @property
     def columns(self) -> tuple[Column, ...]:
@@ -234,7 +239,7 @@ class Environment:
         not read do not matter."""
         if other.catalog.version != self.catalog.version or other.members != self.members:
             return False
-        if isinstance(planned, PlannedQuery) and planned.point is not None:
+        if by_key(planned):
             return True
         return other.view == self.view and all(
             self.versions.get(number, 0) == version for number, version in other.versions.items()
@@ -304,7 +309,9 @@ def _planned(statement: BoundStatement, environment: Environment) -> Planned:
         case InsertStatement():
             names = tuple(column.name for column in statement.schema.columns)
             source = _query(statement.source, names, statement.parameter_types, environment)
-            return PlannedInsert(source, statement.schema, statement.mode == "insert")
+            insert_only = statement.mode == "insert"
+            keyed = of_insert(statement)
+            return PlannedInsert(source, statement.schema, insert_only, keyed=keyed)
         case ChangeStatement():
             return _change(statement, environment)
         case ExplainStatement():
@@ -341,6 +348,7 @@ def _change(statement: ChangeStatement, environment: Environment) -> PlannedChan
         arbiters=statement.arbiters,
         answer=answer,
         relation=statement.relation,
+        keyed=of_change(statement, source.plan, source.clock_parameters),
     )
 
 
@@ -492,8 +500,7 @@ class PlanCache:
         if not environment.fits(entry.environment, found):
             self._remove(key)
             return None
-        query = _source(found)
-        if query.point is None and self._stale(entry.environment.versions):
+        if not by_key(found) and self._stale(entry.environment.versions):
             return None
         self._entries.move_to_end(key)
         return found
@@ -525,6 +532,13 @@ class _Entry:
     planned: PlannedQuery | PlannedInsert | PlannedChange
     environment: Environment
     size: int
+
+
+def by_key(planned: Planned) -> bool:
+    """Whether nothing is to be chosen for the plan: it reads or changes entries by key."""
+    if isinstance(planned, PlannedQuery):
+        return planned.point is not None
+    return isinstance(planned, PlannedInsert | PlannedChange) and planned.keyed is not None
 
 
 def _source(statement: PlannedQuery | PlannedInsert | PlannedChange) -> PlannedQuery:

@@ -105,7 +105,7 @@ def test_a_statement_whose_commit_has_begun_may_have_run(
             raise MemberUnavailable("member 3 is lost", member="3")
 
         monkeypatch.setattr(cluster.member(1).commits, "commit_in_turn", lost)
-        for text in ("INSERT INTO t SELECT 1, 1", "TRUNCATE t"):
+        for text in ("INSERT INTO t VALUES (1, 1), (2, 2)", "TRUNCATE t"):
             result = await client.run(text)
             assert isinstance(result.error, RemudaError)
             assert (result.error.may_have_run, result.error.retryable) == (True, False), text

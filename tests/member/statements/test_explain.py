@@ -71,7 +71,7 @@ def test_changes_and_recursion_show_their_parts(in_cluster: InCluster) -> None:
         await client.sql("CREATE TABLE t (k BIGINT PRIMARY KEY, a BIGINT)")
         first = {}
         for text in (
-            "INSERT INTO t VALUES (1, 1)",
+            "INSERT INTO t VALUES (1, 1), (2, 2)",
             "UPDATE t SET a = 1",
             "DELETE FROM t",
             "MERGE INTO t USING t s ON t.k = s.k WHEN MATCHED THEN DELETE",
@@ -85,6 +85,13 @@ def test_changes_and_recursion_show_their_parts(in_cluster: InCluster) -> None:
             "MERGE": "Modify: MERGE INTO t (staged on the owners, then committed)",
             "CREATE": "CREATE TABLE u AS",
         }
+        for text, shown in (
+            ("INSERT INTO t VALUES (1, 1)", "INSERT INTO t"),
+            ("UPDATE t SET a = 1 WHERE k = 1", "Modify: UPDATE t"),
+            ("DELETE FROM t WHERE k = 1", "Modify: DELETE FROM t"),
+        ):
+            [line, *_] = await client.sql(f"EXPLAIN {text}")
+            assert line == (f"{shown} (by the owner of the key, in one step)",)
         assert await client.sql("SHOW TABLES") != []
         assert await client.sql("SELECT count(*) FROM t") == [(0,)]
         recursive = "WITH RECURSIVE r(n) AS (SELECT 1 UNION SELECT n + 1 FROM r) SELECT n FROM r"

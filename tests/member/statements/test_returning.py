@@ -89,8 +89,10 @@ async def changed(client: Any, number: int) -> None:
     third = number // 3
     await client.sql(f"UPDATE t SET n = -1 WHERE id < {third}")
     await client.sql(f"DELETE FROM t WHERE id >= {ROWS - third}")
-    for key in range(ROWS, ROWS + number - 2 * third):
-        await client.sql(f"INSERT INTO t VALUES ({key}, 0, 'new')")
+    last = ROWS + number - 2 * third - 1
+    await client.sql(
+        f"INSERT INTO t SELECT i, 0, 'new' FROM generate_series({ROWS}, {last}) AS g(i)"
+    )
 
 
 def returned(number: int, monkeypatch: pytest.MonkeyPatch) -> int:

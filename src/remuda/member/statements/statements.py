@@ -19,6 +19,8 @@ from remuda.member.base.core import Call, Core, bug
 from remuda.member.base.loop_handoff import Hop
 from remuda.member.base.peers import Peers
 from remuda.member.commits.commits import Commits
+from remuda.member.maps.keyed_writes import KeyedWrites
+from remuda.member.maps.maps import Maps
 from remuda.member.maps.point_reads import Row
 from remuda.member.maps.short_reads import ShortReads
 from remuda.member.membership.catalog_service import CatalogService
@@ -43,7 +45,7 @@ from remuda.member.statements.session_statements import Sessions, shown_settings
 from remuda.member.statements.spark_statements import SparkStatements, above
 from remuda.member.statements.transaction_changes import TransactionChanges
 from remuda.member.statements.unique_checks import UniqueChecks
-from remuda.member.statements.write_statements import WriteStatements
+from remuda.member.statements.write_statements import KeyedStatements, WriteStatements
 from remuda.query.ids import QueryId
 from remuda.query.wire import decode_query_id
 from remuda.rpc.client_channel import ClientChannel
@@ -99,6 +101,7 @@ class Statements:
         catalog: CatalogService,
         plans: Plans,
         reads: ShortReads,
+        maps: Maps,
         indexes: IndexService,
         transactions: TransactionSessions,
         keys: KeyReader,
@@ -113,6 +116,7 @@ class Statements:
         self._commits = commits
         self._catalog = catalog
         self.reads = reads
+        self.by_key = KeyedWrites(core, peers, maps)
         self._indexes = indexes
         self._plans = plans
         self.clients = self._clients = ClientTable(core)
@@ -126,7 +130,16 @@ class Statements:
         self.uniques = UniqueChecks(core, membership, catalog, plans, self._runs, queries)
         own = TransactionChanges(core, transactions, keys, self.uniques)
         implicit = ImplicitTransactions(core, queries, transactions)
-        self._writes = WriteStatements(core, peers, commits, queries, self._runs, own, implicit)
+        self._writes = WriteStatements(
+            core,
+            peers,
+            commits,
+            queries,
+            self._runs,
+            own,
+            implicit,
+            KeyedStatements(core, self.by_key),
+        )
         self._sessions = Sessions(core, plans)
         self.spark = SparkStatements(core, hop, plans, self._runs)
         self.accept_lost: Callable[[], Awaitable[int]]

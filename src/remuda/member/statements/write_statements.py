@@ -3,6 +3,7 @@ to the owners (or, in a transaction, into its write set)."""
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 from dataclasses import replace
 from functools import partial
@@ -11,13 +12,15 @@ import pyarrow as pa
 
 from remuda.datatypes.arrow import engine_schema
 from remuda.datatypes.schema import MapSchema
-from remuda.datatypes.values import PhysicalValue
+from remuda.datatypes.values import PhysicalValue, values_to_array
+from remuda.errors import QueryTimeout, RemudaError
 from remuda.execution.context import FragmentProfile
 from remuda.execution.memory import Reservation
 from remuda.member.base.core import Core
 from remuda.member.base.peers import Peers
 from remuda.member.commits.commits import Commits
 from remuda.member.commits.writes import StagedWrite, through_views
+from remuda.member.maps.keyed_writes import KeyedWrites, Outcome
 from remuda.member.queries.fragments import statement_account
 from remuda.member.queries.queries import Queries
 from remuda.member.sessions.statement import Statement
@@ -29,7 +32,90 @@ from remuda.member.statements.transaction_changes import TransactionChanges
 from remuda.query.ids import QueryId
 from remuda.session.answers import Answer
 from remuda.session.explaining import explained
+from remuda.session.keyed_writes import KeyedPlan
+from remuda.session.parameters import clock_values
 from remuda.session.planning import PlannedChange, PlannedExplain, PlannedInsert
+
+
+class KeyedStatements:
+    """Statements that change one entry by its key: the owner of the key does the work
+    (``member.maps.keyed_writes``)."""
+
+    def __init__(self, core: Core, writes: KeyedWrites) -> None:
+        self._core = core
+        self._writes = writes
+
+    @staticmethod
+    def takes(statement: Statement, found: PlannedInsert | PlannedChange) -> bool:
+        """Whether ``statement`` takes the short way. In an open transaction it writes into the
+        write set of the transaction."""
+        return found.keyed is not None and statement.transaction is None
+
+    async def insert(
+        self, statement: Statement, keyed: KeyedPlan, values: tuple[PhysicalValue, ...]
+    ) -> int:
+        """The number of rows. Raises what the owner refuses, and OutcomeUnknown."""
+        return int(await self._run(statement, keyed, values) is not None)
+
+    async def change(
+        self,
+        statement: Statement,
+        found: PlannedChange,
+        keyed: KeyedPlan,
+        values: tuple[PhysicalValue, ...],
+    ) -> Changed:
+        """Raises what the owner refuses, and OutcomeUnknown."""
+        row = await self._run(statement, keyed, values)
+        rows = () if row is None else (row,)
+        changed = Changed(len(rows))
+        if found.returning:
+            columns = [
+                values_to_array([row[place] for row in rows], column.type)
+                for place, column in enumerate(found.returning)
+            ]
+            changed.keep(columns, 0)
+        return changed
+
+    async def _run(
+        self, statement: Statement, keyed: KeyedPlan, values: tuple[PhysicalValue, ...]
+    ) -> tuple[PhysicalValue, ...] | None:
+        if not self._core.ready:
+            await statement.interruptible(self._core.until_ready())
+        statement.check()
+        loop = asyncio.get_running_loop()
+        done: asyncio.Future[Outcome] = loop.create_future()
+
+        def answered(outcome: Outcome) -> None:
+            if not done.done():
+                done.set_result(outcome)
+
+        parameters = values + clock_values(
+            keyed.clock_parameters, statement.started, statement.session
+        )
+        progress = statement.progress
+        statement.commits()
+        timer = None
+        try:
+            owner = self._writes.run(statement.query, keyed.encoded, parameters, answered)
+            progress.on_error = lambda error: self._writes.end(owner, statement.query, error)
+            if statement.timeout is not None:
+                timer = loop.call_later(statement.timeout, _too_late, statement)
+            outcome = await done
+            if isinstance(outcome, RemudaError):
+                raise outcome
+        except RemudaError as error:
+            if not error.may_have_run:
+                statement.begins()
+            raise
+        finally:
+            progress.on_error = None
+            if timer is not None:
+                timer.cancel()
+        return outcome
+
+
+def _too_late(statement: Statement) -> None:
+    statement.error = QueryTimeout(f"the query did not end within {statement.timeout:g} s")
 
 
 class WriteStatements:
@@ -42,6 +128,7 @@ class WriteStatements:
         runs: Runs,
         own: TransactionChanges,
         implicit: ImplicitTransactions,
+        keyed: KeyedStatements,
     ) -> None:
         self._core = core
         self._peers = peers
@@ -50,6 +137,7 @@ class WriteStatements:
         self._runs = runs
         self._own = own
         self._implicit = implicit
+        self._keyed = keyed
         self.changes = Changes(core, peers, commits)
         self.reading: dict[QueryId, int] = {}
         """Read timestamps of statements that change what they have read."""
@@ -61,7 +149,10 @@ class WriteStatements:
         values: tuple[PhysicalValue, ...],
         profiles: list[FragmentProfile] | None = None,
     ) -> int:
-        """Rows of the source go staged to their owners and are committed together."""
+        """Rows of the source go staged to their owners and are committed together; one row goes to
+        the owner of its key. With ``profiles`` in the former way, whose operators have figures."""
+        if profiles is None and found.keyed is not None and self._keyed.takes(statement, found):
+            return await self._keyed.insert(statement, found.keyed, values)
         if found.schema.uniques and statement.transaction is None:
             return await self._implicit.run(
                 statement, lambda run: self.insert(run, found, values, profiles)
@@ -134,7 +225,11 @@ class WriteStatements:
         values: tuple[PhysicalValue, ...],
         profiles: list[FragmentProfile] | None = None,
     ) -> Changed:
-        """Each attempt reads at its own timestamp, whose versions are kept until it is through."""
+        """Each attempt reads at its own timestamp, whose versions are kept until it is through. An
+        entry whose key the statement names is changed by its owner, unless there are ``profiles``.
+        """
+        if profiles is None and found.keyed is not None and self._keyed.takes(statement, found):
+            return await self._keyed.change(statement, found, found.keyed, values)
         if found.schema.uniques and found.written and statement.transaction is None:
             return await self._implicit.run(
                 statement, lambda run: self.change(run, found, values, profiles)

@@ -20,6 +20,7 @@ from remuda.errors import (
     ConnectionBroken,
     JobAborted,
     OutcomeUnknown,
+    QueryCanceled,
     RemudaError,
     SerializationFailure,
     SnapshotTooOld,
@@ -89,6 +90,13 @@ class SmallWrites:
         write.deadline = self._core.world.clock.monotonic() + WAIT_MAX
         self._running[write] = None
         self._try(write)
+
+    def withdraw(self, write: SmallWrite, error: RemudaError | None = None) -> None:
+        """It is not wanted any more: unless it is prepared, it ends with ``error``, or with
+        QueryCanceled."""
+        if not write.prepared:
+            error = error or QueryCanceled("the write was cancelled while it waited")
+            self._answer(write, error.knowing(may_have_run=False))
 
     def backup_lag(self) -> float:
         """Seconds since the oldest write began that is prepared here and that a backup has not

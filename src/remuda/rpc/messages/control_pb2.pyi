@@ -79,6 +79,8 @@ class RpcType(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     SET_LOG_LEVEL: _ClassVar[RpcType]
     CANCEL_BACKEND: _ClassVar[RpcType]
     FORWARD: _ClassVar[RpcType]
+    KEYED_WRITE: _ClassVar[RpcType]
+    KEYED_WRITE_END: _ClassVar[RpcType]
 HANDSHAKE: RpcType
 ACK: RpcType
 GOODBYE: RpcType
@@ -147,6 +149,8 @@ RESET_STATEMENTS: RpcType
 SET_LOG_LEVEL: RpcType
 CANCEL_BACKEND: RpcType
 FORWARD: RpcType
+KEYED_WRITE: RpcType
+KEYED_WRITE_END: RpcType
 
 class ControlHandshake(_message.Message):
     __slots__ = ("rpc_version", "channel", "member", "authenticationMechanisms", "rpc_version_min", "context", "refusal")
@@ -1485,6 +1489,26 @@ class Forward(_message.Message):
     body: bytes
     user: str
     def __init__(self, context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., rpc_type: _Optional[int] = ..., body: _Optional[bytes] = ..., user: _Optional[str] = ...) -> None: ...
+
+class KeyedWriteRequest(_message.Message):
+    __slots__ = ("context", "query_id", "write", "parameters")
+    CONTEXT_FIELD_NUMBER: _ClassVar[int]
+    QUERY_ID_FIELD_NUMBER: _ClassVar[int]
+    WRITE_FIELD_NUMBER: _ClassVar[int]
+    PARAMETERS_FIELD_NUMBER: _ClassVar[int]
+    context: _common_pb2.Context
+    query_id: _common_pb2.QueryId
+    write: bytes
+    parameters: bytes
+    def __init__(self, context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., query_id: _Optional[_Union[_common_pb2.QueryId, _Mapping]] = ..., write: _Optional[bytes] = ..., parameters: _Optional[bytes] = ...) -> None: ...
+
+class KeyedWriteEnd(_message.Message):
+    __slots__ = ("context", "query_id")
+    CONTEXT_FIELD_NUMBER: _ClassVar[int]
+    QUERY_ID_FIELD_NUMBER: _ClassVar[int]
+    context: _common_pb2.Context
+    query_id: _common_pb2.QueryId
+    def __init__(self, context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., query_id: _Optional[_Union[_common_pb2.QueryId, _Mapping]] = ...) -> None: ...
 
 class PartMessages(_message.Message):
     __slots__ = ("context", "finished_below", "messages", "in_doubt", "alone", "kept", "kept_partitions")

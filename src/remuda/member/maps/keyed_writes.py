@@ -1,0 +1,330 @@
+"""Statements that change one entry by its key, at the owner of the key (decision 0069).
+
+The owner decides and prepares in one step, as for ``map.compute``
+(``member.transactions.small_writes``): the statement waits for what is prepared on its key, and
+condition and new values are computed over the newest committed version.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
+
+from remuda.datatypes.values import PhysicalValue, array_to_values, values_to_array
+from remuda.datatypes.violations import duplicate_key
+from remuda.errors import MemberUnavailable, OutcomeUnknown, ProtocolError, RemudaError, ViewChanged
+from remuda.execution.batch import Batch
+from remuda.execution.evaluate.compile import Compiler, evaluate_constant
+from remuda.execution.evaluate.decimals import canonical
+from remuda.execution.evaluate.predicate import Predicate
+from remuda.member.base.core import Core, bug
+from remuda.member.base.peers import Peers, unanswered
+from remuda.member.maps.maps import Maps
+from remuda.member.maps.open_map import OpenMap
+from remuda.member.transactions.small_writes import WAIT_MAX, SmallWrite
+from remuda.plan.codec import decode
+from remuda.plan.expression import ColumnRef, Expression, Literal, Parameter
+from remuda.plan.keyed_write import KeyedWrite, Meets
+from remuda.query.ids import QueryId
+from remuda.query.wire import decode_query_id, encode_query_id
+from remuda.rpc.connection import Reply
+from remuda.rpc.messages import control_pb2, user_pb2
+from remuda.rpc.messages.control_pb2 import RpcType
+from remuda.rpc.packing import packer
+from remuda.rpc.point_encoding import encode_rows
+from remuda.rpc.transport import Request
+from remuda.transaction.own_writes import Key, Row
+
+KEYED_WRITE = RpcType.KEYED_WRITE
+PATIENCE = WAIT_MAX + 5.0
+"""Seconds until the initiator gives up: the owner answers within ``WAIT_MAX``."""
+KNOWN_MAX = 1_000
+
+Values: TypeAlias = tuple[PhysicalValue, ...]
+Outcome: TypeAlias = Row | RemudaError | None
+"""The values of RETURNING (an empty row without it), None if nothing was changed, or why the
+statement has failed."""
+
+
+class ReadyWrite:
+    """A ``KeyedWrite`` with what each of its executions needs."""
+
+    def __init__(self, write: KeyedWrite) -> None:
+        self.write = write
+        self.parameters = packer(write.parameter_types)
+        self.returning = packer(tuple(each.type for each in write.returning))
+        self._positions = {column: place for place, (column, _) in enumerate(write.columns)}
+        kept = dict(write.columns)
+        self._computed = [
+            (place, each)
+            for place, each in enumerate(write.row)
+            if not (isinstance(each, ColumnRef) and kept[each.column] == place)
+        ]
+        """The columns whose values are not simply those of the entry."""
+
+    def key(self, values: Values) -> Key:
+        return tuple([_constant(part, values) for part in self.write.key])
+
+    def decision(
+        self, found: OpenMap, key: Key, values: Values
+    ) -> Callable[[Sequence[Row | None]], tuple[list[tuple[Key, Row | None]], list[Row | None]]]:
+        """See ``SmallWrite.decide``. The function raises the DataErrors of the expressions, what
+        the constraints of the map refuse, and UniqueViolation."""
+        write, schema = self.write, found.schema
+        compiler = Compiler(self._positions, values)
+        nothing: tuple[list[tuple[Key, Row | None]], list[Row | None]] = ([], [None])
+
+        def decide(
+            before: Sequence[Row | None],
+        ) -> tuple[list[tuple[Key, Row | None]], list[Row | None]]:
+            old = before[0]
+            if old is None and write.meets is Meets.EXISTING:
+                return nothing
+            batch = self._batch(found, old if write.columns else None)
+            if write.filter is not None and not _passes(write.filter, compiler, batch):
+                return nothing
+            row = self._row(found, old, compiler, batch)
+            if old is not None and write.meets is Meets.ABSENT and not write.refuses:
+                return nothing
+            if row is not None:
+                found.check.row(row)
+                found.conditions.check_rows([row])
+            if old is not None and write.refuses:
+                raise duplicate_key(schema, key)
+            answer = tuple([_value(each, compiler, batch) for each in write.returning])
+            return [(key, row)], [answer]
+
+        return decide
+
+    def _batch(self, found: OpenMap, old: Row | None) -> Batch:
+        columns = found.schema.columns
+        arrays = [
+            values_to_array([None if old is None else old[place]], columns[place].type)
+            for _, place in self.write.columns
+        ]
+        return Batch(arrays, 1)
+
+    def _row(self, found: OpenMap, old: Row | None, compiler: Compiler, batch: Batch) -> Row | None:
+        if not self.write.row:
+            return None
+        empty: Row = (None,) * len(found.schema.columns)
+        row = list(old or empty)
+        for place, expression in self._computed:
+            row[place] = _value(expression, compiler, batch)
+        return tuple(row)
+
+
+def _constant(expression: Expression, values: Values) -> PhysicalValue:
+    if isinstance(expression, Parameter):
+        return values[expression.index]
+    if isinstance(expression, Literal):
+        return expression.value
+    return evaluate_constant(expression, values)
+
+
+def _passes(condition: Expression, compiler: Compiler, batch: Batch) -> bool:
+    places = Predicate(condition, compiler).select(batch)
+    return places is None or len(places) > 0
+
+
+def _value(expression: Expression, compiler: Compiler, batch: Batch) -> PhysicalValue:
+    array = canonical(compiler.column(expression)(batch), expression.type)
+    return array_to_values(array, expression.type)[0]
+
+
+class KeyedWrites:
+    """Both sides: the initiator that asks the owner, and the owner."""
+
+    def __init__(self, core: Core, peers: Peers, maps: Maps) -> None:
+        self._core = core
+        self._peers = peers
+        self._maps = maps
+        self._known: OrderedDict[bytes, ReadyWrite] = OrderedDict()
+        self._running: dict[QueryId, SmallWrite] = {}
+        """Writes of this owner, by their statements."""
+
+    def routes(self) -> dict[int, Callable[[Request], None]]:
+        """Of the control channel."""
+        return {KEYED_WRITE: self.on_write, RpcType.KEYED_WRITE_END: self.on_end}
+
+    # --- the initiator ------------------------------------------------------------------------
+
+    def run(
+        self,
+        query: QueryId,
+        encoded: bytes,
+        values: Values,
+        answered: Callable[[Outcome], None],
+    ) -> int:
+        """Have the owner of the key carry out the write, on behalf of a statement. ``answered``
+        hears the outcome, perhaps before this returns. The number of the owner. This member is
+        ready. Raises what was found before anything was sent."""
+        core, ready = self._core, self._ready(encoded)
+        write = ready.write
+        found = self._maps.open(write.map_name, write.map_id, write.schema_version)
+        key = ready.key(values)
+        if None in key:
+            self._without_key(ready, found, key, values, answered)
+            return core.number
+        owner = core.view.owners[found.router.key_partition(key)]
+        if owner == core.number:
+            self._begin(query, ready, found, key, values, answered)
+        else:
+            core.require_reached(owner)
+            self._ask(owner, query, ready, encoded, values, answered)
+        return owner
+
+    def end(self, owner: int, query: QueryId, error: RemudaError) -> None:
+        """The statement is not wanted any more: it fails with ``error``, unless its write has
+        begun. (A message that is lost changes nothing: the write ends by itself.)"""
+        if owner == self._core.number:
+            self._withdraw(query, error)
+            return
+        message = control_pb2.KeyedWriteEnd(
+            context=self._core.context(), query_id=encode_query_id(query)
+        )
+        self._peers.send_control(owner, RpcType.KEYED_WRITE_END, message)
+
+    def _without_key(
+        self,
+        ready: ReadyWrite,
+        found: OpenMap,
+        key: Key,
+        values: Values,
+        answered: Callable[[Outcome], None],
+    ) -> None:
+        """No entry has NULL in its key, and none may get it. Raises NotNullViolation."""
+        if ready.write.meets is not Meets.EXISTING:
+            ready.decision(found, key, values)([None])
+        answered(None)
+
+    def _ask(  # noqa: PLR0917 (a request, and who hears of it)
+        self,
+        owner: int,
+        query: QueryId,
+        ready: ReadyWrite,
+        encoded: bytes,
+        values: Values,
+        answered: Callable[[Outcome], None],
+    ) -> None:
+        message = control_pb2.KeyedWriteRequest(
+            context=self._core.context(),
+            query_id=encode_query_id(query),
+            write=encoded,
+            parameters=ready.parameters.pack(values),
+        )
+
+        def late() -> None:
+            waiting.clear()
+            answered(_unknown(ready.write, unanswered(owner, PATIENCE)))
+
+        waiting = [asyncio.get_running_loop().call_later(PATIENCE, late)]
+
+        def replied(reply: Reply | RemudaError) -> None:
+            if not waiting:
+                return  # it is too late
+            waiting.pop().cancel()
+            if isinstance(reply, MemberUnavailable) and reply.may_have_run:
+                reply = _unknown(ready.write, reply)
+            outcome: Outcome
+            if isinstance(reply, RemudaError):
+                outcome = reply
+            else:
+                try:
+                    outcome = self._outcome(reply.pbody, ready)
+                except Exception as error:  # noqa: BLE001 (called back: nobody else would answer)
+                    outcome = bug(error, f"the answer of member {owner}")
+            answered(outcome)
+
+        self._peers.request_nowait(owner, KEYED_WRITE, message, (), replied)
+
+    def _outcome(self, body: bytes, ready: ReadyWrite) -> Row | None:
+        """Raises ProtocolError."""
+        answer = user_pb2.RowsResponse.FromString(body)
+        self._core.observe(answer.context)
+        (entry,) = answer.rows
+        return ready.returning.unpack(entry.row) if entry.HasField("row") else None
+
+    # --- the owner ----------------------------------------------------------------------------
+
+    def on_write(self, request: Request) -> None:
+        message = control_pb2.KeyedWriteRequest.FromString(request.pbody)
+        core = self._core
+        core.observe_member(message.context)
+        if not core.readiness.ready:
+            core.serve(request, self._when_ready(request))
+            return
+        ready = self._ready(message.write)
+        write, values = ready.write, ready.parameters.unpack(message.parameters)
+        found = self._maps.open(write.map_name, write.map_id, write.schema_version)
+
+        def answered(outcome: Outcome) -> None:
+            if isinstance(outcome, RemudaError):
+                request.fail(outcome)
+                return
+            row = None if outcome is None else ready.returning.pack(outcome)
+            request.reply(KEYED_WRITE, encode_rows([row], core.encoded_context()))
+
+        query = decode_query_id(message.query_id)
+        self._begin(query, ready, found, ready.key(values), values, answered)
+
+    async def _when_ready(self, request: Request) -> None:
+        await self._core.readiness.wait()
+        self.on_write(request)
+
+    def on_end(self, request: Request) -> None:
+        message = control_pb2.KeyedWriteEnd.FromString(request.pbody)
+        self._withdraw(decode_query_id(message.query_id), None)
+
+    def _withdraw(self, query: QueryId, error: RemudaError | None) -> None:
+        write = self._running.get(query)
+        if write is not None:
+            self._maps.writes.small.withdraw(write, error)
+
+    def _ready(self, encoded: bytes) -> ReadyWrite:
+        """Raises ProtocolError."""
+        ready = self._known.get(encoded)
+        if ready is None:
+            write = decode(encoded)
+            if not isinstance(write, KeyedWrite):
+                raise ProtocolError(f"expected a KeyedWrite, found {type(write).__name__}")
+            ready = self._known[encoded] = ReadyWrite(write)
+            if len(self._known) > KNOWN_MAX:
+                self._known.popitem(last=False)
+        else:
+            self._known.move_to_end(encoded)
+        return ready
+
+    def _begin(  # noqa: PLR0917 (a write, and who hears of it)
+        self,
+        query: QueryId,
+        ready: ReadyWrite,
+        found: OpenMap,
+        key: Key,
+        values: Values,
+        answered: Callable[[Outcome], None],
+    ) -> None:
+        partition = found.router.key_partition(key)
+        number = self._core.number
+        if self._core.view.owners[partition] != number:
+            raise ViewChanged(f"member {number} does not own the key of the statement")
+        running = self._running
+
+        def ended(answer: list[Row | None] | RemudaError) -> None:
+            running.pop(query, None)
+            answered(answer if isinstance(answer, RemudaError) else answer[0])
+
+        decide = ready.decision(found, key, values)
+        write = running[query] = SmallWrite(found.schema, partition, (key,), decide, ended)
+        self._maps.writes.small.write(write)
+
+
+def _unknown(write: KeyedWrite, cause: RemudaError) -> OutcomeUnknown:
+    return OutcomeUnknown(
+        f'it is not known whether a statement has changed an entry of map "{write.map_name}": '
+        f"{cause.message}",
+        hint="Read the entry, then run the statement again if need be.",
+        member=cause.member,
+    )
