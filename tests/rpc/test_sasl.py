@@ -131,7 +131,9 @@ class TestSecret:
         kind = ChannelKind.CONTROL
         client, _ = sides(kind, guard=None, login=SecretClient(KEY, kind, C))
         frames(client.start())
-        welcome = control_pb2.ControlHandshake(rpc_version=100, authenticationMechanisms=[SECRET])
+        welcome = control_pb2.ControlHandshake(
+            rpc_version=client.protocol.versions.highest, authenticationMechanisms=[SECRET]
+        )
         client.receive(Frame(RESPONSE, 1, 0, welcome.SerializeToString(), b""))
         challenge = SaslMessage(data=S, status=user_pb2.SASL_IN_PROGRESS)
         client.receive(Frame(RESPONSE, 2, 19, challenge.SerializeToString(), b""))
