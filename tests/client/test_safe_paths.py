@@ -50,7 +50,8 @@ def test_a_source_tree_in_which_the_caller_stands_is_found(
     (tmp_path / "csv.py").write_text("raise ImportError('the one of the caller')")
     (tmp_path / "remuda").symlink_to(ROOT / "src" / "remuda")
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(remuda, "__file__", str(tmp_path / "remuda" / "__init__.py"))
+    module = tmp_path / "remuda" / "client" / "embedded" / "member_command.py"
+    monkeypatch.setattr("remuda.client.embedded.member_command.__file__", str(module))
     monkeypatch.setattr(Path, "resolve", lambda self: self)
     command = [*member_command(), "--help"]
     assert command[1] == "-P"

@@ -160,7 +160,11 @@ def test_a_statement_that_waits_for_a_lock_or_a_turn_is_cancelled(in_cluster):
         # Two atomic writes of one map: the second one waits for its turn.
         commits, map_id = cluster.member(1).commits, (await operator.schema("t")).map_id
         await commits.turn(map_id, job := commits.new_job())
-        for text in ("INSERT INTO t VALUES (900)", "UPDATE t SET k = k WHERE k = 1", "TRUNCATE t"):
+        for text in (
+            "INSERT INTO t VALUES (900), (901)",
+            "UPDATE t SET k = k WHERE k IN (1, 2)",
+            "TRUNCATE t",
+        ):
             client = await cluster.client(3)
             result = await client.start(text)
             rows = await shown(operator, "SELECT pid, map, kind, waits_for FROM sys.locks"
@@ -190,7 +194,11 @@ def test_a_turn_that_comes_while_its_statement_is_cancelled_is_given_back(in_clu
         member = cluster.member(place if home == "here" else place % 3 + 1)
         commits, statements = member.commits, member.statements
         client = await cluster.client(member.info.number)
-        texts = ("INSERT INTO t VALUES ({})", "UPDATE t SET k = k WHERE k = {}", "TRUNCATE t")
+        texts = (
+            "INSERT INTO t VALUES ({0}), (-{0})",
+            "UPDATE t SET k = k WHERE k IN ({0}, -{0})",
+            "TRUNCATE t",
+        )
         for steps in range(18):
             await commits.turn(map_id, job := commits.new_job())
             result = await client.start(texts[steps % 3].format(1000 + steps))
@@ -217,7 +225,7 @@ def test_a_statement_that_waits_for_another_turn_can_be_cancelled_again(in_clust
         map_id = (await operator.schema("t")).map_id
         commits = cluster.member(1).commits
         commit = commits.commit_in_turn
-        for text in ("INSERT INTO t VALUES (9)", "TRUNCATE t"):
+        for text in ("INSERT INTO t VALUES (9), (10)", "TRUNCATE t"):
             others = []
 
             async def moved(*_given, others=others, **_named):
