@@ -577,8 +577,8 @@ of one object with `Fragments`, each with its `Plan`: `Node Type`, `Description`
 `Actual Time` (milliseconds) and the same for each of `Members`, and the operators below it in
 `Plans`.
 
-INSERT, UPDATE, DELETE and MERGE show the plan of the query for their rows below a line that says
-what becomes of them; with ANALYZE they are carried out. A statement that changes one entry whose
+INSERT, UPDATE, DELETE and MERGE show the plan of the query for their rows below a line that names
+their way into the map; with ANALYZE they are carried out. A statement that changes one entry whose
 key it names says "by the owner of the key, in one step": the owner evaluates it, without the query
 (ANALYZE runs the query, for its figures). `EXPLAIN EXECUTE` shows the plan of a
 prepared statement. A recursive CTE is read as `Supplied recursive t`; the plans of its two parts
