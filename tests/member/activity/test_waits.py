@@ -13,7 +13,7 @@ from transacting import Session
 
 from remuda.member.metrics.families import exposition
 
-BLOCKED = "UPDATE t SET a = a + 1 WHERE k = 1"
+BLOCKED = "UPDATE t SET a = a + 1 WHERE k IN (1, 2)"
 NOTES = "remuda.member.statements.query_history"
 
 
