@@ -34,7 +34,8 @@ NEAR_LINE = pytest.StashKey[str]()
 SECONDS_OF_FILES: Counter[str] = Counter()
 
 
-def pytest_addoption(parser: pytest.Parser) -> None:
+def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginManager) -> None:
+    pluginmanager.import_plugin("hang_guard")
     parser.addoption(
         "--rewrite", action="store_true", help="rewrite golden files instead of comparing"
     )

@@ -57,6 +57,23 @@ class FilesTogether(LoadScopeScheduling):
             del units[scope]
         self._reschedule(node)
 
+    def remove_node(self, node: Any) -> str | None:
+        """The test that ran when the process ended, or None. The others that the process had left
+        are next for the others; the parent class would run that test again, and lose the next
+        process by it."""
+        units = self.assigned_work.pop(node)
+        crashed = next((nodeid for unit in units.values() for nodeid in unit), None)
+        if crashed is None:
+            return None
+        del units[self._split_scope(crashed)][crashed]
+        for scope in reversed(units):
+            if units[scope]:
+                self.workqueue[scope] = units[scope]
+                self.workqueue.move_to_end(scope, last=False)
+        for other in self.assigned_work:
+            self._reschedule(other)
+        return crashed
+
     def _assign_work_unit(self, node: Any) -> None:
         scope, unit = self.workqueue.popitem(last=False)
         self.assigned_work[node].setdefault(scope, {}).update(unit)
