@@ -14,8 +14,9 @@ well, does not load the client.
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING
+
+from remuda.first_use import on_first_use
 
 if TYPE_CHECKING:
     from remuda.client.blocking.client import Client, connect
@@ -114,13 +115,7 @@ _HOMES = {
 }
 
 
-def __getattr__(name: str) -> object:
-    home = _HOMES.get(name)
-    if home is None:
-        raise AttributeError(f"module 'remuda' has no attribute {name!r}")
-    value: object = getattr(import_module(home), name)
-    globals()[name] = value
-    return value
+__getattr__ = on_first_use(globals(), _HOMES)
 
 
 def __dir__() -> list[str]:

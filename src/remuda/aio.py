@@ -18,16 +18,21 @@ A client belongs to the event loop that it was connected on; any number of its t
 
 from __future__ import annotations
 
-from remuda.client.asynchronous.client import Client
-from remuda.client.asynchronous.connect import connect
-from remuda.client.asynchronous.cursor import Cursor
-from remuda.client.asynchronous.jobs import Job
-from remuda.client.asynchronous.listener import Listener
-from remuda.client.asynchronous.map import Map
-from remuda.client.asynchronous.near_map import NearMap
-from remuda.client.asynchronous.prepared import Statement
-from remuda.client.asynchronous.transaction import Transaction
-from remuda.client.operations.row_writer import JobWriter
+from typing import TYPE_CHECKING
+
+from remuda.first_use import on_first_use
+
+if TYPE_CHECKING:
+    from remuda.client.asynchronous.client import Client
+    from remuda.client.asynchronous.connect import connect
+    from remuda.client.asynchronous.cursor import Cursor
+    from remuda.client.asynchronous.jobs import Job
+    from remuda.client.asynchronous.listener import Listener
+    from remuda.client.asynchronous.map import Map
+    from remuda.client.asynchronous.near_map import NearMap
+    from remuda.client.asynchronous.prepared import Statement
+    from remuda.client.asynchronous.transaction import Transaction
+    from remuda.client.operations.row_writer import JobWriter
 
 __all__ = [
     "Client",
@@ -41,3 +46,19 @@ __all__ = [
     "Transaction",
     "connect",
 ]
+
+__getattr__ = on_first_use(
+    globals(),
+    {
+        "Client": "remuda.client.asynchronous.client",
+        "Cursor": "remuda.client.asynchronous.cursor",
+        "Job": "remuda.client.asynchronous.jobs",
+        "JobWriter": "remuda.client.operations.row_writer",
+        "Listener": "remuda.client.asynchronous.listener",
+        "Map": "remuda.client.asynchronous.map",
+        "NearMap": "remuda.client.asynchronous.near_map",
+        "Statement": "remuda.client.asynchronous.prepared",
+        "Transaction": "remuda.client.asynchronous.transaction",
+        "connect": "remuda.client.asynchronous.connect",
+    },
+)

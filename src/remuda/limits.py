@@ -99,6 +99,9 @@ JOB_IDLE_TIMEOUT: Final = 600.0
 """A staged job without traffic for this long is aborted and its rows freed."""
 
 # --- changes of maps ---
+LISTENER_EVENTS: Final = 10_000
+"""Events that wait for a slow listener, unless told otherwise; the client asks its members for more
+when there is room again."""
 SUBSCRIPTIONS_MAX: Final = 1000
 """Listeners, continuous queries and near caches that one member serves."""
 SUBSCRIPTION_IDLE_TIMEOUT: Final = 60.0

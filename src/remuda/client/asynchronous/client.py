@@ -5,42 +5,36 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import replace
 from types import TracebackType
-from typing import Any, Literal, Self, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar, overload
 
-from remuda.client.asynchronous.activity import Activity
+from remuda.client import asynchronous
 from remuda.client.asynchronous.cursor import Cursor
-from remuda.client.asynchronous.jobs import Job
-from remuda.client.asynchronous.listener import BUFFER, Listener, watch
-from remuda.client.asynchronous.many import execute_many
-from remuda.client.asynchronous.map import Map
-from remuda.client.asynchronous.near_map import NearMap
-from remuda.client.asynchronous.prepared import Statement
-from remuda.client.asynchronous.snapshots import Snapshots
 from remuda.client.asynchronous.statements import Statements
-from remuda.client.asynchronous.transaction import (
-    Transaction,
-    again,
-    checked_attempts,
-    to_await,
-)
 from remuda.client.core.core import Core
 from remuda.client.network.address import format_address
-from remuda.client.network.backoff import conflict_pause
-from remuda.client.operations.commit import abort_job, begin_job, commit_job
-from remuda.client.operations.job_writer import JobTarget
-from remuda.client.operations.near_cache import NearCache, near_cache_of
-from remuda.client.operations.transaction_requests import checked_options
 from remuda.client.requests import requests
-from remuda.client.requests.feed_events import RowEvent
 from remuda.client.requests.requests import ClusterInfo, JobTask, MapDescription, RunOptions
 from remuda.client.values.row import Row
-from remuda.client.values.values import (
-    timeout_seconds,
-)
+from remuda.client.values.values import timeout_seconds
 from remuda.datatypes.map_options import changed
 from remuda.datatypes.schema import MapSchema
-from remuda.errors import InputError, RemudaError
+from remuda.errors import InputError
+from remuda.limits import LISTENER_EVENTS
 from remuda.transaction.states import State
+
+if TYPE_CHECKING:
+    from remuda.client.asynchronous import (
+        Activity,
+        Job,
+        Listener,
+        Map,
+        NearMap,
+        Snapshots,
+        Statement,
+        Transaction,
+    )
+    from remuda.client.operations.near_cache import NearCache
+    from remuda.client.requests.feed_events import RowEvent
 
 T = TypeVar("T")
 K = TypeVar("K")
@@ -171,10 +165,10 @@ class Client:
         """A handle of the map ``name``; see ``Map`` for what the types do. With ``near_cache``, its
         gets look into the memory of this client first, see ``NearMap``; True: one with the options
         of ``NearCache()``."""
-        cache = near_cache_of(near_cache)
-        if cache is not None:
-            return NearMap(self._core, name, value_type, key_type, cache)
-        return Map(self._core, name, value_type, key_type)
+        if near_cache is None or near_cache is False:
+            return asynchronous.Map(self._core, name, value_type, key_type)
+        cache = asynchronous.near_cache_of(near_cache)
+        return asynchronous.NearMap(self._core, name, value_type, key_type, cache)
 
     async def sql(self, text: str, *params: Any, timeout: float | None = None) -> Cursor:
         """Run one statement; ``?`` stands for the parameters, which are given one by one:
@@ -196,7 +190,7 @@ class Client:
 
         Raises InputError for a wrong statement.
         """
-        return await Statement(self._core, text).prepare()
+        return await asynchronous.Statement(self._core, text).prepare()
 
     async def execute_many(self, text: str, rows: Iterable[Sequence[Any]]) -> int:
         """Run one statement once per row of parameters; the number of rows that were written.
@@ -205,10 +199,10 @@ class Client:
         rows at a time, each of these parts completely or not at all. Other statements run one after
         the other. Rows written before an error stay.
         """
-        return await execute_many(self._core, await self.prepare(text), rows)
+        return await asynchronous.execute_many(self._core, await self.prepare(text), rows)
 
     async def watch(
-        self, text: str, *params: Any, initial: bool = True, buffer: int = BUFFER
+        self, text: str, *params: Any, initial: bool = True, buffer: int = LISTENER_EVENTS
     ) -> Listener[RowEvent]:
         """A SELECT over one map that goes on: its result as it is now, in events INITIAL (unless
         ``initial`` is False), then each change of it; see ``Listener``.
@@ -217,7 +211,7 @@ class Client:
         condition is told as removed. Raises NotSupported for other queries, and what ``sql``
         raises.
         """
-        return await watch(self._core, text, params, initial, buffer)
+        return await asynchronous.watch(self._core, text, params, initial, buffer)
 
     # --- transactions ---
 
@@ -238,14 +232,14 @@ class Client:
         ``timeout``: seconds after which it is rolled back (None: as the members are configured).
         ``label`` is shown in ``sys.transactions``. InputError.
         """
-        options = checked_options(
+        options = asynchronous.checked_options(
             concurrency=concurrency,
             isolation=isolation,
             timeout=timeout,
             read_only=read_only,
             label=label,
         )
-        return Transaction(self._core, options)
+        return asynchronous.Transaction(self._core, options)
 
     @property
     def transaction_state(self) -> State | None:
@@ -267,19 +261,9 @@ class Client:
         """Await ``function(transaction)`` and commit; again from the start, after a growing pause,
         when that meets a conflict or loses its member. What it returns. ``options`` are those of
         ``transaction``. Not repeated when it is unknown whether the commit took place."""
-        checked_attempts(attempts)
-        for attempt in range(attempts):
-            transaction = self.transaction(**options)
-            try:
-                async with transaction:
-                    result = await to_await(function(transaction))
-            except RemudaError as error:
-                if not again(error, transaction.state, attempt, attempts):
-                    raise
-                await self._core.ports.pause(conflict_pause(attempt))
-            else:
-                return result
-        raise AssertionError("the last attempt returns or raises")
+        return await asynchronous.run_transaction(
+            self._core, lambda: self.transaction(**options), function, attempts
+        )
 
     # --- the cluster and its catalog ---
 
@@ -324,12 +308,12 @@ class Client:
     @property
     def activity(self) -> Activity:
         """The work of all clients, and how to end it: ``queries``, ``cancel_query``, ..."""
-        return Activity(self._all_rows)
+        return asynchronous.Activity(self._all_rows)
 
     @property
     def snapshots(self) -> Snapshots:
         """Snapshots of the whole grid: ``create``, ``list``, ``restore``, ..."""
-        return Snapshots(self._all_rows)
+        return asynchronous.Snapshots(self._all_rows)
 
     async def _all_rows(self, text: str) -> list[Row]:
         cursor = await self.sql(text)
@@ -381,13 +365,9 @@ class Client:
         begun unless it was. Raises UndefinedMap, JobAborted (it has ended), and MemberUnavailable
         when a member is lost.
         """
-        job, schema = await begin_job(self._core, map_name, overwrite, label, insert_only, job_id)
-        core = self._core
-        settings = core.settings
-        target = JobTarget(
-            job, schema, core.view, settings.security, core.addresses, settings.timeout
+        return await asynchronous.begin(
+            self, self._core, map_name, overwrite, label, insert_only=insert_only, job_id=job_id
         )
-        return Job(self, job, schema, target, core)
 
     async def commit_job(self, job: str, tasks: Iterable[JobTask]) -> int:
         """Make the rows of the named task attempts visible together; the number of rows.
@@ -396,11 +376,11 @@ class Client:
         a key occurs twice, JobAborted when the job has ended, MemberUnavailable when a member with
         rows was lost; nothing is visible then.
         """
-        return await commit_job(self._core, job, tasks)
+        return await asynchronous.commit_job(self._core, job, tasks)
 
     async def abort_job(self, job: str) -> None:
         """Drop all rows of a job that was not committed."""
-        await abort_job(self._core, job)
+        await asynchronous.abort_job(self._core, job)
 
     # --- ending ---
 

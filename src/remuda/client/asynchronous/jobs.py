@@ -24,6 +24,7 @@ from typing import Protocol, Self
 import pyarrow as pa
 
 from remuda.client.core.core import Core
+from remuda.client.operations.commit import begin_job
 from remuda.client.operations.job_writer import JobTarget
 from remuda.client.operations.row_writer import JobWriter
 from remuda.client.requests.requests import JobTask
@@ -83,3 +84,20 @@ class Job:
         if kind is not None:
             with contextlib.suppress(RemudaError):  # what broke the block may be why this fails
                 await self.abort()
+
+
+async def begin(
+    client: JobClient,
+    core: Core,
+    map_name: str,
+    overwrite: bool,
+    label: str,
+    *,
+    insert_only: bool,
+    job_id: str | None,
+) -> Job:
+    """Begin a job that ``client`` ends; arguments and errors as ``Client.begin_job``."""
+    job, schema = await begin_job(core, map_name, overwrite, label, insert_only, job_id)
+    settings = core.settings
+    target = JobTarget(job, schema, core.view, settings.security, core.addresses, settings.timeout)
+    return Job(client, job, schema, target, core)

@@ -19,9 +19,6 @@ from remuda.client.values.values import one_sequence, parameters_of, statement_t
 from remuda.errors import InputError, RemudaError, from_report
 
 E = TypeVar("E")
-BUFFER = 10_000
-"""Events that wait for a listener who is slow; then its members are not asked until there is room
-again."""
 
 
 class Listener(Generic[E]):

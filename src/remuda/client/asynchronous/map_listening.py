@@ -8,7 +8,7 @@ from typing import Any
 from remuda.client.asynchronous.change_stream import ROWS, ChangeStream
 from remuda.client.asynchronous.feed import Feed
 from remuda.client.asynchronous.handle import Handle, condition_of
-from remuda.client.asynchronous.listener import BUFFER, Listener, subscription_name
+from remuda.client.asynchronous.listener import Listener, subscription_name
 from remuda.client.core.core import Core
 from remuda.client.core.reader import Reader
 from remuda.client.requests.feed_events import KINDS, EntryEvent, EventKind
@@ -23,6 +23,7 @@ from remuda.datatypes.schema import Column, MapSchema
 from remuda.datatypes.sql import SqlType
 from remuda.datatypes.values import PhysicalValue, from_physical
 from remuda.errors import InputError
+from remuda.limits import LISTENER_EVENTS
 
 
 class Listening(Handle):
@@ -35,7 +36,7 @@ class Listening(Handle):
         key: Any = None,
         values: bool = True,
         initial: bool = False,
-        buffer: int = BUFFER,
+        buffer: int = LISTENER_EVENTS,
     ) -> Listener[EntryEvent]:
         """The changes of this map from now on, as they are committed; see ``Listener``.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import inspect
-from collections.abc import Awaitable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from math import inf
 from types import TracebackType
 from typing import Any, Final, Self, TypeVar
@@ -15,6 +15,7 @@ from remuda.client.asynchronous.map import Map
 from remuda.client.asynchronous.prepared import Statement
 from remuda.client.core.core import Core
 from remuda.client.core.reader import Reader
+from remuda.client.network.backoff import conflict_pause
 from remuda.client.network.deadline import GRACE, Deadline
 from remuda.client.network.ports import COMMIT_GRACE
 from remuda.client.operations import transaction_requests as requests
@@ -330,6 +331,28 @@ class Transaction:
 
     def __repr__(self) -> str:
         return f"<Transaction {self.id or 'not begun'}, {self.state.value}>"
+
+
+async def run_transaction(
+    core: Core,
+    begin: Callable[[], Transaction],
+    function: Callable[[Transaction], Awaitable[T]],
+    attempts: int,
+) -> T:
+    """As ``Client.run_transaction``; ``begin`` makes the transaction of one attempt."""
+    checked_attempts(attempts)
+    for attempt in range(attempts):
+        transaction = begin()
+        try:
+            async with transaction:
+                result = await to_await(function(transaction))
+        except RemudaError as error:
+            if not again(error, transaction.state, attempt, attempts):
+                raise
+            await core.ports.pause(conflict_pause(attempt))
+        else:
+            return result
+    raise AssertionError("the last attempt returns or raises")
 
 
 def again(error: BaseException, state: State, attempt: int, attempts: int) -> bool:

@@ -4,37 +4,37 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from types import TracebackType
-from typing import Any, Literal, Self, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar, overload
 
-from remuda.client.asynchronous import client as asynchronous
-from remuda.client.asynchronous.listener import BUFFER, watch
+from remuda.client import asynchronous, blocking
+from remuda.client.asynchronous.client import Client as AsyncClient
 from remuda.client.asynchronous.statements import Statements
-from remuda.client.asynchronous.transaction import again, checked_attempts, plain
 from remuda.client.blocking.cursor import Cursor
-from remuda.client.blocking.jobs import Job
-from remuda.client.blocking.listener import Listener
-from remuda.client.blocking.map import Map
-from remuda.client.blocking.near_map import NearMap
-from remuda.client.blocking.prepared import Statement
-from remuda.client.blocking.transaction import Transaction
 from remuda.client.core.core import Core
 from remuda.client.network.address import Address, parse_addresses
-from remuda.client.network.backoff import conflict_pause
 from remuda.client.network.connections import BlockingPorts
 from remuda.client.network.driving import finish
 from remuda.client.network.login import security
 from remuda.client.network.ports import REQUEST_TIMEOUT, checked_settings
-from remuda.client.operations.activity import Activity
-from remuda.client.operations.near_cache import NearCache, near_cache_of
-from remuda.client.operations.snapshots import Snapshots
-from remuda.client.operations.transaction_requests import checked_options
-from remuda.client.requests.feed_events import RowEvent
 from remuda.client.requests.requests import ClusterInfo, JobTask, MapDescription, RunOptions
 from remuda.client.values.values import timeout_seconds
 from remuda.datatypes.schema import MapSchema
-from remuda.errors import RemudaError
-from remuda.limits import CONNECT_TIMEOUT
+from remuda.limits import CONNECT_TIMEOUT, LISTENER_EVENTS
 from remuda.transaction.states import State
+
+if TYPE_CHECKING:
+    from remuda.client.blocking import (
+        Activity,
+        Job,
+        Listener,
+        Map,
+        NearMap,
+        Snapshots,
+        Statement,
+        Transaction,
+    )
+    from remuda.client.operations.near_cache import NearCache
+    from remuda.client.requests.feed_events import RowEvent
 
 T = TypeVar("T")
 K = TypeVar("K")
@@ -50,7 +50,7 @@ class Client:
 
     def __init__(self, core: Core) -> None:
         self._core = core
-        self._client = asynchronous.Client(core)
+        self._client = AsyncClient(core)
         self._statements = Statements(core)
 
     def with_timeout(self, seconds: float) -> Client:
@@ -164,10 +164,10 @@ class Client:
         """A handle of the map ``name``; see ``Map`` for what the types do. With ``near_cache``, its
         gets look into the memory of this client first, see ``NearMap``; True: one with the options
         of ``NearCache()``."""
-        cache = near_cache_of(near_cache)
-        if cache is not None:
-            return NearMap(self._core, name, value_type, key_type, cache)
-        return Map(self._core, name, value_type, key_type)
+        if near_cache is None or near_cache is False:
+            return blocking.Map(self._core, name, value_type, key_type)
+        cache = asynchronous.near_cache_of(near_cache)
+        return blocking.NearMap(self._core, name, value_type, key_type, cache)
 
     def sql(self, text: str, *params: Any, timeout: float | None = None) -> Cursor:
         """Run one statement; ``?`` stands for the parameters, which are given one by one:
@@ -189,7 +189,7 @@ class Client:
 
         Raises InputError for a wrong statement.
         """
-        return Statement(self._core, text)
+        return blocking.Statement(self._core, text)
 
     def execute_many(self, text: str, rows: Iterable[Sequence[Any]]) -> int:
         """Run one statement once per row of parameters; the number of rows that were written.
@@ -206,7 +206,7 @@ class Client:
         *params: Any,
         callback: Callable[[RowEvent], object] | None = None,
         initial: bool = True,
-        buffer: int = BUFFER,
+        buffer: int = LISTENER_EVENTS,
     ) -> Listener[RowEvent]:
         """A SELECT over one map that goes on: its result as it is now, in events INITIAL (unless
         ``initial`` is False), then each change of it. Iterate over the result, or give a
@@ -216,8 +216,10 @@ class Client:
         condition is told as removed. Raises NotSupported for other queries, and what ``sql``
         raises.
         """
-        return Listener(
-            self._core, lambda core: watch(core, text, params, initial, buffer), callback
+        return blocking.Listener(
+            self._core,
+            lambda core: asynchronous.watch(core, text, params, initial, buffer),
+            callback,
         )
 
     # --- transactions ---
@@ -239,14 +241,14 @@ class Client:
         ``timeout``: seconds after which it is rolled back (None: as the members are configured).
         ``label`` is shown in ``sys.transactions``. InputError.
         """
-        options = checked_options(
+        options = asynchronous.checked_options(
             concurrency=concurrency,
             isolation=isolation,
             timeout=timeout,
             read_only=read_only,
             label=label,
         )
-        return Transaction(self._core, options)
+        return blocking.Transaction(self._core, options)
 
     @property
     def transaction_state(self) -> State | None:
@@ -265,19 +267,9 @@ class Client:
         """Call ``function(transaction)`` and commit; again from the start, after a growing pause,
         when that meets a conflict or loses its member. What it returns. ``options`` are those of
         ``transaction``. Not repeated when it is unknown whether the commit took place."""
-        checked_attempts(attempts)
-        for attempt in range(attempts):
-            transaction = self.transaction(**options)
-            try:
-                with transaction:
-                    result = plain(function(transaction))
-            except RemudaError as error:
-                if not again(error, transaction.state, attempt, attempts):
-                    raise
-                finish(self._core.ports.pause(conflict_pause(attempt)))
-            else:
-                return result
-        raise AssertionError("the last attempt returns or raises")
+        return blocking.run_transaction(
+            self._core, lambda: self.transaction(**options), function, attempts
+        )
 
     # --- the cluster and its catalog ---
 
@@ -313,12 +305,12 @@ class Client:
     @property
     def activity(self) -> Activity:
         """The work of all clients, and how to end it: ``queries``, ``cancel_query``, ..."""
-        return Activity(lambda text: self.sql(text).fetchall())
+        return blocking.Activity(lambda text: self.sql(text).fetchall())
 
     @property
     def snapshots(self) -> Snapshots:
         """Snapshots of the whole grid: ``create``, ``list``, ``restore``, ..."""
-        return Snapshots(lambda text: self.sql(text).fetchall())
+        return blocking.Snapshots(lambda text: self.sql(text).fetchall())
 
     # --- for Spark and tools ---
 
@@ -370,7 +362,7 @@ class Client:
             map_name, overwrite, label, insert_only=insert_only, job_id=job_id
         )
         job = finish(begun)
-        return Job(self, job.id, job.schema, job.target)
+        return blocking.Job(self, job.id, job.schema, job.target)
 
     def commit_job(self, job: str, tasks: Iterable[JobTask]) -> int:
         """Make the rows of the named task attempts visible together; the number of rows.

@@ -20,7 +20,6 @@ import pyarrow as pa
 
 from remuda.client.asynchronous import map as asynchronous
 from remuda.client.asynchronous.change_stream import ROWS
-from remuda.client.asynchronous.listener import BUFFER
 from remuda.client.asynchronous.map_aggregates import By, Column
 from remuda.client.asynchronous.map_changes import NOT_GIVEN, Expression, Where
 from remuda.client.asynchronous.map_lifetimes import Ttl
@@ -33,6 +32,7 @@ from remuda.client.values.map_statistics import MapStatistics
 from remuda.client.values.predicate import Condition, Operand
 from remuda.datatypes.map_options import MapOptions
 from remuda.datatypes.schema import MapSchema
+from remuda.limits import LISTENER_EVENTS
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -391,7 +391,7 @@ class Map(Generic[K, V]):
         key: Any = None,
         values: bool = True,
         initial: bool = False,
-        buffer: int = BUFFER,
+        buffer: int = LISTENER_EVENTS,
     ) -> Listener[EntryEvent]:
         """The changes of this map from now on, as they are committed: iterate over the result, or
         give a ``callback``; see ``Listener``.

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 from remuda.client.asynchronous import transaction as asynchronous
 from remuda.client.blocking.cursor import Cursor
 from remuda.client.blocking.map import Map
 from remuda.client.blocking.prepared import Statement
 from remuda.client.core.core import Core
+from remuda.client.network.backoff import conflict_pause
 from remuda.client.network.driving import finish
 from remuda.client.operations.transaction_core import TransactionCore
 from remuda.client.operations.transaction_requests import TransactionOptions
+from remuda.errors import RemudaError
 from remuda.transaction.states import State
+
+T = TypeVar("T")
 
 
 class Transaction:
@@ -123,3 +127,25 @@ class Transaction:
 
     def __repr__(self) -> str:
         return repr(self._transaction)
+
+
+def run_transaction(
+    core: Core,
+    begin: Callable[[], Transaction],
+    function: Callable[[Transaction], T],
+    attempts: int,
+) -> T:
+    """As ``Client.run_transaction``; ``begin`` makes the transaction of one attempt."""
+    asynchronous.checked_attempts(attempts)
+    for attempt in range(attempts):
+        transaction = begin()
+        try:
+            with transaction:
+                result = asynchronous.plain(function(transaction))
+        except RemudaError as error:
+            if not asynchronous.again(error, transaction.state, attempt, attempts):
+                raise
+            finish(core.ports.pause(conflict_pause(attempt)))
+        else:
+            return result
+    raise AssertionError("the last attempt returns or raises")
