@@ -32,9 +32,14 @@ from dataclasses import dataclass, field
 
 import remuda
 import tpc_data
-from remuda.errors import QueryTimeout, RemudaError
+from remuda.errors import (
+    NotOnSpark,
+    QueryTimeout,
+    RemudaError,
+    SparkServiceLost,
+    SparkServiceMissing,
+)
 from remuda.limits import MIB
-from remuda.spark_errors import NotOnSpark, SparkServiceLost, SparkServiceMissing
 
 CLEAR = 3.0
 LEAST = 2.0

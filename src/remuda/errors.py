@@ -20,12 +20,12 @@ raised again on the other side with the same class.
 
 from __future__ import annotations
 
-# Named again, so that everybody has them from here.
-from remuda.error_report import ErrorReport as ErrorReport  # noqa: PLC0414
-from remuda.error_report import ErrorSubject as ErrorSubject  # noqa: PLC0414
-from remuda.error_report import Position as Position  # noqa: PLC0414
-from remuda.error_report import caret_lines as caret_lines  # noqa: PLC0414
+# Re-exported: other modules import errors from this one only.
+from remuda.error_root import ErrorReport as ErrorReport  # noqa: PLC0414
+from remuda.error_root import ErrorSubject as ErrorSubject  # noqa: PLC0414
+from remuda.error_root import Position as Position  # noqa: PLC0414
 from remuda.error_root import RemudaError as RemudaError  # noqa: PLC0414
+from remuda.error_root import caret_lines as caret_lines  # noqa: PLC0414
 
 
 def from_report(report: ErrorReport, statement: str | None = None) -> RemudaError:
@@ -727,3 +727,88 @@ class InternalError(RemudaError):
     """A bug: please report it with the message."""
 
     sqlstate = "XX000"
+
+
+# --- transactions of several statements ----------------------------------------------------
+
+
+class ActiveTransaction(InputError):
+    """What cannot be done inside a transaction."""
+
+    sqlstate = "25001"
+
+
+class ReadOnlyTransaction(InputError):
+    """A write in a transaction that only reads."""
+
+    sqlstate = "25006"
+
+
+class FailedTransaction(InputError):
+    """An earlier statement failed: only a rollback is possible."""
+
+    sqlstate = "25P02"
+
+
+class UndefinedSavepoint(InputError):
+    sqlstate = "3B001"
+
+
+class UndefinedTransaction(TransientError):
+    """The transaction has ended, or this member never knew it."""
+
+    sqlstate = "25P01"
+    may_have_run = False
+
+
+class TransactionTimeout(TransientError):
+    """It took longer than it may, and was rolled back."""
+
+    sqlstate = "25P04"
+    may_have_run = False
+
+
+class TransactionSuspended(InputError):
+    """It must be resumed before it is used."""
+
+    sqlstate = "55000"
+
+
+class DeadlockDetected(TransientError):
+    """Transactions wait for each other in a circle; this one was chosen to give way."""
+
+    sqlstate = "40P01"
+    may_have_run = False
+
+
+class LockNotAvailable(TransientError):
+    """Another transaction holds the lock for longer than the request may wait."""
+
+    sqlstate = "55P03"
+    may_have_run = False
+
+
+# --- statements that run on Spark ----------------------------------------------------------
+
+
+class NotOnSpark(NotSupported):
+    """Spark does not give the same answer to this statement: it runs on the grid only."""
+
+
+class SparkServiceMissing(TransientError):
+    """No service with a Spark session serves this member."""
+
+    sqlstate = "57P03"
+    may_have_run = False
+
+
+class SparkServiceLost(TransientError):
+    """The service that ran the statement on Spark is gone."""
+
+    sqlstate = "08006"
+
+
+class SparkFailed(TransientError):
+    """Spark could not run a statement, for a reason that is no error of the statement."""
+
+    sqlstate = "58000"

@@ -32,7 +32,9 @@ def test_a_worker_of_spark_that_reads_a_cut_imports_neither_member_nor_client() 
     assert len(ours(found)) <= 160
 
 
-@pytest.mark.parametrize("code", ["import remuda; remuda.connect", "import remuda.aio; remuda.aio.connect"])
+@pytest.mark.parametrize(
+    "code", ["import remuda; remuda.connect", "import remuda.aio; remuda.aio.connect"]
+)
 def test_a_client_imports_no_engine(code: str) -> None:
     found = imported_by(code)
     heavy = {"pandas", "sqlglot", "uvloop", "remuda.member", "remuda.planner", "remuda.execution"}

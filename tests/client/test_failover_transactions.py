@@ -10,10 +10,9 @@ from faces import Blocking, cut, impatient, settle
 
 from remuda.client.asynchronous import transaction as asyncio_transaction
 from remuda.client.core.held import Held
-from remuda.errors import ConnectionBroken, NoAnswer, OutcomeUnknown
+from remuda.errors import ConnectionBroken, NoAnswer, OutcomeUnknown, UndefinedTransaction
 from remuda.rpc.messages import user_pb2
 from remuda.transaction.states import State
-from remuda.transaction_errors import UndefinedTransaction
 
 pytestmark = pytest.mark.usefixtures("short_pauses")
 

@@ -19,27 +19,25 @@ from remuda.client.blocking.tool_access import outside
 from remuda.client.network.known_members import KnownMembers
 from remuda.client.requests import requests
 from remuda.errors import (
+    ActiveTransaction,
+    DeadlockDetected,
+    FailedTransaction,
     InputError,
     LimitExceeded,
     MemberUnavailable,
     NoActiveTransaction,
     NotSupported,
+    ReadOnlyTransaction,
     SchemaChanged,
     SerializationFailure,
+    TransactionSuspended,
+    TransactionTimeout,
     UndefinedMap,
+    UndefinedSavepoint,
+    UndefinedTransaction,
     UniqueViolation,
 )
 from remuda.transaction.states import State
-from remuda.transaction_errors import (
-    ActiveTransaction,
-    DeadlockDetected,
-    FailedTransaction,
-    ReadOnlyTransaction,
-    TransactionSuspended,
-    TransactionTimeout,
-    UndefinedSavepoint,
-    UndefinedTransaction,
-)
 
 pytestmark = pytest.mark.cluster
 

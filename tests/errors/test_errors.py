@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-import remuda.spark_errors
-import remuda.transaction_errors  # noqa: F401 (their kinds)
 from remuda.errors import (
     ClientClosed,
     ConnectionBroken,

@@ -10,12 +10,11 @@ from remuda.catalog.catalog import Catalog
 from remuda.catalog.statistics import FixedStatistics, MapStatistics
 from remuda.datatypes.schema import Column, MapSchema
 from remuda.datatypes.sql import BIGINT, DATE, DOUBLE, INTEGER, JSON, VARCHAR, decimal
-from remuda.errors import InputError
+from remuda.errors import InputError, NotOnSpark
 from remuda.plan.codec import decode
 from remuda.plan.expression import Call
 from remuda.session.planning import Environment
 from remuda.session.spark_engine import GRID, SPARK, choose, cost_on_spark, on_spark
-from remuda.spark_errors import NotOnSpark
 from remuda.sql.binder import bind
 from remuda.sql.parsing.parser import parse
 from remuda.sql.scope.statements import BoundQuery

@@ -16,9 +16,15 @@ from sim_rules import Play
 from sim_rules_commits import key_of, rows, users
 
 from remuda.client.blocking.tool_access import core_of
-from remuda.errors import NotSupported, PartitionsUnreachable, RemudaError, SerializationFailure
+from remuda.errors import (
+    ActiveTransaction,
+    NotSupported,
+    PartitionsUnreachable,
+    RemudaError,
+    SerializationFailure,
+    TransactionTimeout,
+)
 from remuda.member.sessions.session import TransactionSessions
-from remuda.transaction_errors import ActiveTransaction, TransactionTimeout
 
 Work = Callable[[Play, Any], Any]
 

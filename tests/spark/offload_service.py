@@ -14,7 +14,7 @@ from typing import Any
 import pyarrow as pa
 
 from remuda.client.blocking.client import connect
-from remuda.spark_errors import SparkServiceMissing
+from remuda.errors import SparkServiceMissing
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tpc"))
 from tpc_answers import tpc_data

@@ -14,10 +14,10 @@ import remuda.aio
 from remuda.errors import (
     CardinalityViolation,
     DivisionByZero,
+    NotOnSpark,
     NumericOverflow,
     QueryTimeout,
 )
-from remuda.spark_errors import NotOnSpark
 
 pytestmark = pytest.mark.timeout(900)
 """Starting Spark and compiling a hundred expressions take minutes where others work, too."""

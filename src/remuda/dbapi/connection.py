@@ -17,9 +17,8 @@ from remuda.dbapi.cursor import Cursor
 from remuda.dbapi.exceptions import InterfaceError, translating
 from remuda.dbapi.placeholders import check_style
 from remuda.dbapi.statement_kinds import DEFINITIONS, OUTSIDE, first_word
-from remuda.errors import InputError, RemudaError
+from remuda.errors import FailedTransaction, InputError, RemudaError
 from remuda.limits import CONNECT_TIMEOUT
-from remuda.transaction_errors import FailedTransaction
 
 
 class Connection:

@@ -11,8 +11,6 @@ from functools import lru_cache
 
 from google.protobuf.message import DecodeError
 
-import remuda.spark_errors
-import remuda.transaction_errors  # noqa: F401  (errors of other members are made by their names)
 from remuda.datatypes.index import IndexDefinition, IndexedColumn, IndexKind
 from remuda.datatypes.map_options import NO_OPTIONS, Eviction, MapOptions
 from remuda.datatypes.schema import (

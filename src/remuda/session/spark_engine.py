@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from remuda.datatypes.values import PhysicalValue
+from remuda.errors import NotOnSpark
 from remuda.execution.evaluate.compile import evaluate_constant
 from remuda.plan.logical import Logical, Scan
 from remuda.plan.physical import PhysicalPlan
@@ -19,7 +20,6 @@ from remuda.planner.planner import PlanningContext, normalized
 from remuda.session.client_session import ClientSession
 from remuda.session.parameters import with_clock_parameters, with_values
 from remuda.session.planning import Environment
-from remuda.spark_errors import NotOnSpark
 from remuda.sql.scope.statements import BoundQuery
 from remuda.sql.spark_sql.relations import SparkQuery, spark_query
 from remuda.sql.text.engine_hints import engine_hint

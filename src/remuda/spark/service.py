@@ -36,6 +36,7 @@ from remuda.errors import (
     NumericOverflow,
     QueryCanceled,
     RemudaError,
+    SparkFailed,
 )
 from remuda.query.ids import QueryId
 from remuda.spark.datasource import prepare
@@ -43,7 +44,6 @@ from remuda.spark.failures import explain
 from remuda.spark.grid_functions import engine_column, grid_function
 from remuda.spark.transfer.grid import connect
 from remuda.spark.transfer.types import spark_schema
-from remuda.spark_errors import SparkFailed
 
 log = logging.getLogger(__name__)
 

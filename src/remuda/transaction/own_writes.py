@@ -12,8 +12,7 @@ from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
 from remuda.datatypes.values import PhysicalValue
-from remuda.errors import LimitExceeded
-from remuda.transaction_errors import UndefinedSavepoint
+from remuda.errors import LimitExceeded, UndefinedSavepoint
 
 Key: TypeAlias = tuple[PhysicalValue, ...]
 Row: TypeAlias = tuple[PhysicalValue, ...]

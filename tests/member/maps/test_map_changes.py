@@ -14,6 +14,7 @@ import remuda.aio
 from remuda import col
 from remuda.client.core.routing import Router
 from remuda.errors import (
+    ActiveTransaction,
     CheckViolation,
     DivisionByZero,
     GroupingError,
@@ -35,7 +36,6 @@ from remuda.errors import (
 )
 from remuda.limits import PAGE_ROWS, PAGES_IN_FLIGHT
 from remuda.member.queries.cursors import Results
-from remuda.transaction_errors import ActiveTransaction
 
 ACCOUNTS = (
     "CREATE TABLE accounts (id BIGINT PRIMARY KEY, balance DECIMAL(30, 2) NOT NULL,"

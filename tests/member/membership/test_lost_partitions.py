@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 
 from remuda.cluster.next_view import Placement, next_view
-from remuda.errors import MemberUnavailable, NotSupported, PartitionsUnreachable
-from remuda.transaction_errors import ActiveTransaction
+from remuda.errors import ActiveTransaction, MemberUnavailable, NotSupported, PartitionsUnreachable
 
 ACCEPT = "ALTER CLUSTER ACCEPT LOST PARTITIONS"
 

@@ -8,16 +8,17 @@ from typing import Any
 import pytest
 from transacting import Session
 
-from remuda.errors import SerializationFailure, SnapshotTooOld
+from remuda.errors import (
+    FailedTransaction,
+    SerializationFailure,
+    SnapshotTooOld,
+    TransactionTimeout,
+    UndefinedTransaction,
+)
 from remuda.member import upkeep
 from remuda.member.sessions import pins as transaction_pins
 from remuda.rpc.messages import user_pb2
 from remuda.rpc.messages.user_pb2 import RpcType
-from remuda.transaction_errors import (
-    FailedTransaction,
-    TransactionTimeout,
-    UndefinedTransaction,
-)
 
 pytestmark = pytest.mark.cluster
 

@@ -16,10 +16,12 @@ from remuda.client.network.deadline import Deadline
 from remuda.client.operations import transaction_core
 from remuda.errors import (
     CheckViolation,
+    FailedTransaction,
     ObjectMismatch,
     OutcomeUnknown,
     RemudaError,
     SerializationFailure,
+    TransactionTimeout,
 )
 from remuda.member.base.routes import UserRoutes
 from remuda.member.sessions import snapshots as transaction_snapshots
@@ -29,7 +31,6 @@ from remuda.member.transactions.shell import TransactionShell
 from remuda.rpc.messages.user_pb2 import RpcType
 from remuda.transaction import states as tx
 from remuda.transaction.states import State
-from remuda.transaction_errors import FailedTransaction, TransactionTimeout
 
 
 @asynccontextmanager

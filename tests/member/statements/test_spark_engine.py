@@ -13,11 +13,19 @@ import pytest
 from tests.member.conftest import TestClient, TestCluster
 from users_of_cluster import READER, ROOT, known_users, refused
 
-from remuda.errors import ConnectionBroken, DivisionByZero, InputError, QueryCanceled, QueryTimeout
+from remuda.errors import (
+    ConnectionBroken,
+    DivisionByZero,
+    InputError,
+    NotOnSpark,
+    QueryCanceled,
+    QueryTimeout,
+    SparkServiceLost,
+    SparkServiceMissing,
+)
 from remuda.rpc import codec
 from remuda.rpc.messages import user_pb2
 from remuda.rpc.messages.user_pb2 import RpcType
-from remuda.spark_errors import NotOnSpark, SparkServiceLost, SparkServiceMissing
 
 TABLE = "CREATE TABLE t (id BIGINT PRIMARY KEY, name VARCHAR, price DECIMAL(10,2))"
 RECURSIVE = (

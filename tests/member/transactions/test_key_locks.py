@@ -8,10 +8,9 @@ from typing import Any
 
 import pytest
 
-from remuda.errors import SerializationFailure
+from remuda.errors import DeadlockDetected, LockNotAvailable, SerializationFailure
 from remuda.member.state.transaction_sets import ReadSet, Write
 from remuda.transaction.states import TransactionId
-from remuda.transaction_errors import DeadlockDetected, LockNotAvailable
 
 InCluster = Callable[..., None]
 

@@ -31,7 +31,10 @@ from remuda.client.values.values import (
 )
 from remuda.errors import (
     ConnectionBroken,
+    DeadlockDetected,
+    FailedTransaction,
     InputError,
+    LockNotAvailable,
     MemberUnavailable,
     NoActiveTransaction,
     NoAnswer,
@@ -40,19 +43,14 @@ from remuda.errors import (
     SchemaChanged,
     SerializationFailure,
     SnapshotTooOld,
+    TransactionSuspended,
+    TransactionTimeout,
     UndefinedMap,
+    UndefinedTransaction,
     ViewChanged,
 )
 from remuda.rpc.messages import user_pb2
 from remuda.transaction.states import State
-from remuda.transaction_errors import (
-    DeadlockDetected,
-    FailedTransaction,
-    LockNotAvailable,
-    TransactionSuspended,
-    TransactionTimeout,
-    UndefinedTransaction,
-)
 
 T = TypeVar("T")
 

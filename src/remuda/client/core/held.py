@@ -20,14 +20,15 @@ from remuda.client.requests.result_stream import ResultStream
 from remuda.datatypes.sql import SqlType
 from remuda.datatypes.values import PhysicalValue
 from remuda.datatypes.view import View
-from remuda.errors import OutcomeUnknown, RemudaError
-from remuda.rpc.messages import user_pb2
-from remuda.transaction.states import State
-from remuda.transaction_errors import (
+from remuda.errors import (
     FailedTransaction,
+    OutcomeUnknown,
+    RemudaError,
     TransactionTimeout,
     UndefinedTransaction,
 )
+from remuda.rpc.messages import user_pb2
+from remuda.transaction.states import State
 
 GONE: Final = (UndefinedTransaction, TransactionTimeout)
 """What a member says of a transaction that it has rolled back: the user has yet to give it up."""

@@ -29,6 +29,7 @@ from remuda.client.requests.unsent import Unsent
 from remuda.client.values.objects import PhysicalRow
 from remuda.errors import (
     ConnectionBroken,
+    FailedTransaction,
     MemberUnavailable,
     NoActiveTransaction,
     NoAnswer,
@@ -42,7 +43,6 @@ from remuda.errors import (
 from remuda.rpc.messages import user_pb2
 from remuda.rpc.messages.user_pb2 import RpcType
 from remuda.rpc.request import serialized
-from remuda.transaction_errors import FailedTransaction
 
 T = TypeVar("T")
 

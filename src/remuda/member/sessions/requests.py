@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from remuda.errors import NoActiveTransaction, SchemaChanged
+from remuda.errors import NoActiveTransaction, SchemaChanged, UndefinedTransaction
 from remuda.member.base.core import Core
 from remuda.member.sessions.maps import TransactionMaps
 from remuda.member.sessions.openings import Openings
@@ -12,7 +12,6 @@ from remuda.rpc.messages import user_pb2
 from remuda.rpc.messages.user_pb2 import RpcType
 from remuda.rpc.transport import Request
 from remuda.transaction.states import State
-from remuda.transaction_errors import UndefinedTransaction
 
 _END = RpcType.TRANSACTION_END
 

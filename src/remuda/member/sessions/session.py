@@ -16,11 +16,16 @@ from remuda.datatypes.schema import MapSchema
 from remuda.datatypes.timestamp import FOREVER
 from remuda.datatypes.violations import key_text
 from remuda.errors import (
+    FailedTransaction,
     LimitExceeded,
     QueryTimeout,
+    ReadOnlyTransaction,
     RemudaError,
     SchemaChanged,
     SerializationFailure,
+    TransactionSuspended,
+    TransactionTimeout,
+    UndefinedTransaction,
 )
 from remuda.execution.overlay import MapWrites, altered
 from remuda.member.base.core import Core
@@ -40,13 +45,6 @@ from remuda.session.client_session import NO_SESSION, ClientSession
 from remuda.transaction.isolation import NO_MODES, Isolation, Modes
 from remuda.transaction.own_writes import Key, OwnWrites, Row, canonical_key
 from remuda.transaction.states import State, TransactionId
-from remuda.transaction_errors import (
-    FailedTransaction,
-    ReadOnlyTransaction,
-    TransactionSuspended,
-    TransactionTimeout,
-    UndefinedTransaction,
-)
 
 ENDED_KEPT: Final = 1_000
 """Ended transactions whose end is remembered, so that late requests learn of it."""

@@ -5,7 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from remuda.errors import NoActiveTransaction, NotSupported, QueryCanceled, RemudaError
+from remuda.errors import (
+    ActiveTransaction,
+    NoActiveTransaction,
+    NotSupported,
+    QueryCanceled,
+    ReadOnlyTransaction,
+    RemudaError,
+)
 from remuda.member.base.core import Core
 from remuda.member.sessions.session import OpenTransaction, TransactionSessions
 from remuda.member.sessions.statement import Statement
@@ -47,7 +54,6 @@ from remuda.sql.trees.transaction import (
 )
 from remuda.transaction.isolation import Isolation, Modes
 from remuda.transaction.states import State
-from remuda.transaction_errors import ActiveTransaction, ReadOnlyTransaction
 
 _MODES: Final = ("transaction_isolation", "transaction_read_only")
 _STATES: Final = {

@@ -22,7 +22,7 @@ import pyarrow as pa
 
 from remuda.datatypes.arrow import to_engine
 from remuda.datatypes.sql import SqlType
-from remuda.errors import ProtocolError, RemudaError
+from remuda.errors import ProtocolError, RemudaError, SparkServiceLost, SparkServiceMissing
 from remuda.execution.root_sink import RootSink
 from remuda.member.base.core import Core
 from remuda.member.sessions.statement import Client, Statement
@@ -33,7 +33,6 @@ from remuda.rpc import codec
 from remuda.rpc.messages import user_pb2
 from remuda.rpc.messages.user_pb2 import RpcType
 from remuda.rpc.transport import Channel, Request
-from remuda.spark_errors import SparkServiceLost, SparkServiceMissing
 from remuda.sql.spark_sql.relations import SparkQuery
 
 log = logging.getLogger(__name__)

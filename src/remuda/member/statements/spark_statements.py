@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from remuda.datatypes.values import PhysicalValue
-from remuda.errors import ConnectionBroken, QueryTimeout, RemudaError
+from remuda.errors import ConnectionBroken, NotOnSpark, QueryTimeout, RemudaError
 from remuda.execution.root_sink import RootSink
 from remuda.member.base.core import Core
 from remuda.member.base.loop_handoff import Hop
@@ -33,7 +33,6 @@ from remuda.session.spark_engine import (
     explained_choice,
     on_spark,
 )
-from remuda.spark_errors import NotOnSpark
 from remuda.sql.scope.statements import BoundQuery
 from remuda.sql.spark_sql.relations import SparkQuery
 

@@ -20,7 +20,13 @@ from typing import Protocol
 
 from remuda.datatypes.schema import MapSchema
 from remuda.datatypes.violations import key_text
-from remuda.errors import MemberUnavailable, RemudaError, ViewChanged
+from remuda.errors import (
+    DeadlockDetected,
+    LockNotAvailable,
+    MemberUnavailable,
+    RemudaError,
+    ViewChanged,
+)
 from remuda.member.base.core import Core, attempt
 from remuda.member.base.peers import Peers
 from remuda.member.state.lock_rows import LockRow
@@ -36,7 +42,6 @@ from remuda.rpc.transport import Request
 from remuda.transaction.deadlock import Probe, Search, ToNear, Victim, forwarded
 from remuda.transaction.locks import Granted, LockTable, Mode
 from remuda.transaction.states import TransactionId
-from remuda.transaction_errors import DeadlockDetected, LockNotAvailable
 
 log = logging.getLogger(__name__)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from remuda.spark_errors import NotOnSpark
+from remuda.errors import NotOnSpark
 
 
 def refused(construct: str) -> NotOnSpark:
