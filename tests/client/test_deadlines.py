@@ -32,8 +32,8 @@ from remuda.errors import (
     TransientError,
 )
 from remuda.limits import HEARTBEAT_INTERVAL
-from remuda.rpc.blocking import Incoming
 from remuda.rpc.messages import common_pb2, user_pb2
+from remuda.rpc.request import Incoming
 
 LONG = 20.0
 """Seconds that no test here waits: without the deadline, a request would."""

@@ -12,15 +12,14 @@ import struct
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from google.protobuf.message import Message
 
+from remuda import rpc
 from remuda.errors import (
     ConnectionBroken,
     ConnectionRefused,
-    NotServed,
     QueryTimeout,
     RemudaError,
 )
@@ -43,10 +42,12 @@ from remuda.rpc.connection import (
 from remuda.rpc.frame import RESPONSE, Buffer, FrameReader
 from remuda.rpc.handshake import ACK_TYPE
 from remuda.rpc.messages import user_pb2
-from remuda.rpc.request import Body, serialized
+from remuda.rpc.request import Body, Incoming, said_goodbye, serialized
 from remuda.rpc.sasl import ClientExchange
-from remuda.rpc.strangers import ClientTls
-from remuda.rpc.tls_socket import TlsSocket
+from remuda.rpc.tls import ClientTls
+
+if TYPE_CHECKING:
+    from remuda.rpc import TlsSocket
 
 GOODBYE = user_pb2.GOODBYE
 _ACK = b"\x08\x01"  # Ack{ok = true}
@@ -57,23 +58,6 @@ _EXACT = 0.95
 """A bound of the system that is so near to what is wanted stays: setting it costs a call."""
 _GATHER_MAX = 512
 """Buffers per sendmsg; systems allow 1024."""
-
-
-@dataclass(slots=True)
-class Incoming:
-    """What ``receive`` gives: the answer to a ``send_request``, or a REQUEST of the server.
-
-    ``is_reply``: ``coordination_id`` is what ``send_request`` returned, ``error`` the server's
-    typed error or None. Otherwise it is the server's request, to answer with ``acknowledge``
-    (unless ``coordination_id`` is 0: one-way).
-    """
-
-    is_reply: bool
-    coordination_id: int
-    rpc_type: int
-    pbody: bytes
-    dbody: memoryview | bytes
-    error: RemudaError | None = None
 
 
 class BlockingChannel:
@@ -110,7 +94,7 @@ class BlockingChannel:
         deadline = _now() + timeout
         self._socket: socket.socket | TlsSocket = _open(host, port, timeout)
         if tls is not None:
-            self._socket = TlsSocket(
+            self._socket = rpc.TlsSocket(
                 self._socket, tls, host, self.peer, timeout=timeout, deadline=deadline
             )
         if isinstance(hello, user_pb2.UserToBitHandshake):
@@ -409,7 +393,7 @@ class BlockingChannel:
     def _hear_goodbye(self) -> None:
         """Nothing can be sent any more: raises NotServed if the other side has said goodbye before
         that, so it has served nothing of what could not be sent."""
-        if isinstance(self._socket, TlsSocket):
+        if not isinstance(self._socket, socket.socket):
             return
         with contextlib.suppress(OSError):  # nothing more has come
             while count := self._socket.recv_into(self._reader.buffer(), 0, socket.MSG_DONTWAIT):
@@ -435,12 +419,6 @@ class BlockingChannel:
             self.closed = True
             self._socket.close()
         return error
-
-
-def said_goodbye(peer: str) -> NotServed:
-    """The error of requests that a member has not answered before it said goodbye: it does so when
-    it has answered everything that it has received."""
-    return NotServed(f"{peer} has left the cluster; it had not received the request")
 
 
 def _timeval(seconds: float) -> bytes:

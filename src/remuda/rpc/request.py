@@ -1,13 +1,14 @@
-"""A request of the peer, as a handler gets it."""
+"""A request of the peer, as a handler gets it, and what a client receives."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
 from google.protobuf.message import Message
 
-from remuda.errors import RemudaError
+from remuda.errors import NotServed, RemudaError
 from remuda.rpc.frame import Buffer, Frame
 
 if TYPE_CHECKING:
@@ -23,6 +24,29 @@ OnAnswer: TypeAlias = Callable[[RemudaError | None], None]
 
 def serialized(body: Body) -> bytes:
     return body if isinstance(body, bytes) else body.SerializeToString()
+
+
+@dataclass(slots=True)
+class Incoming:
+    """What ``receive`` gives: the answer to a ``send_request``, or a REQUEST of the server.
+
+    ``is_reply``: ``coordination_id`` is what ``send_request`` returned, ``error`` the server's
+    typed error or None. Otherwise it is the server's request, to answer with ``acknowledge``
+    (unless ``coordination_id`` is 0: one-way).
+    """
+
+    is_reply: bool
+    coordination_id: int
+    rpc_type: int
+    pbody: bytes
+    dbody: memoryview | bytes
+    error: RemudaError | None = None
+
+
+def said_goodbye(peer: str) -> NotServed:
+    """The error of requests that a member has not answered before it said goodbye: it does so when
+    it has answered everything that it has received."""
+    return NotServed(f"{peer} has left the cluster; it had not received the request")
 
 
 class Request:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ssl
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
@@ -26,14 +25,6 @@ class Guard:
 
     exchange: Callable[[], ServerExchange]
     verifier: Verifier | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class ClientTls:
-    """How to connect with TLS. ``server_name``: what the certificate must name; "" = the host."""
-
-    context: ssl.SSLContext
-    server_name: str = ""
 
 
 class Strangers:

@@ -38,6 +38,14 @@ class TlsFiles:
     minimum: str = "1.3"
 
 
+@dataclass(frozen=True, slots=True)
+class ClientTls:
+    """How to connect with TLS. ``server_name``: what the certificate must name; "" = the host."""
+
+    context: ssl.SSLContext
+    server_name: str = ""
+
+
 def server_context(files: TlsFiles, *, client_certificates: bool) -> ssl.SSLContext:
     """For the accepting side. Raises InputError naming the file that does not serve."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)

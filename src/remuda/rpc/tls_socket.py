@@ -12,8 +12,7 @@ from collections.abc import Sequence
 
 from remuda.errors import ConnectionBroken, ConnectionRefused, RemudaError
 from remuda.rpc.frame import Buffer
-from remuda.rpc.strangers import ClientTls
-from remuda.rpc.tls import TlsSession
+from remuda.rpc.tls import ClientTls, TlsSession
 
 _RECEIVE_SIZE = 64 * 1024
 

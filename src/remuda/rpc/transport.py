@@ -50,8 +50,8 @@ from remuda.rpc.frame import REQUEST, RESPONSE, Buffer, Frame, FrameReader, enco
 from remuda.rpc.handshake import HANDSHAKE_TYPE, PROTOCOLS, application_of, refusal
 from remuda.rpc.request import Body, Buffers, Request, serialized
 from remuda.rpc.sasl import ClientExchange, Credentials
-from remuda.rpc.strangers import ClientTls, Guard, Strangers
-from remuda.rpc.tls import HELLO_MARK, NOT_HERE, tls_needed
+from remuda.rpc.strangers import Guard, Strangers
+from remuda.rpc.tls import HELLO_MARK, NOT_HERE, ClientTls, tls_needed
 from remuda.rpc.tls_transport import TlsLayer
 
 __all__ = [

@@ -17,8 +17,7 @@ from remuda.member.security.defences import defences
 from remuda.rpc.connection import ChannelKind
 from remuda.rpc.messages import common_pb2, control_pb2, data_pb2
 from remuda.rpc.sasl import SecretClient
-from remuda.rpc.strangers import ClientTls
-from remuda.rpc.tls import TlsFiles, client_context
+from remuda.rpc.tls import ClientTls, TlsFiles, client_context
 from remuda.rpc.transport import connect
 from remuda.world import system_world
 

@@ -9,8 +9,8 @@ from remuda.client.requests.pages import Page
 from remuda.client.requests.requests import cancel_query
 from remuda.client.requests.result_stream import Outcome, ResultStream
 from remuda.errors import ConnectionBroken, InputError, QueryTimeout, RemudaError
-from remuda.rpc.blocking import Incoming
 from remuda.rpc.messages import user_pb2
+from remuda.rpc.request import Incoming
 
 # Read once: an enumeration's attribute is a slow lookup.
 RUN_QUERY, QUERY_ANSWER = user_pb2.RUN_QUERY, user_pb2.QUERY_ANSWER

@@ -26,8 +26,8 @@ from remuda.errors import (
     QueryTimeout,
     RemudaError,
 )
-from remuda.rpc.blocking import BlockingChannel, Incoming
-from remuda.rpc.request import Body
+from remuda.rpc.blocking import BlockingChannel
+from remuda.rpc.request import Body, Incoming
 
 T = TypeVar("T")
 Later: TypeAlias = Callable[[float, Callable[[], Coroutine[Any, Any, None]]], None]

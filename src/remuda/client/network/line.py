@@ -20,11 +20,10 @@ from remuda.errors import (
     from_report,
 )
 from remuda.query.ids import QueryId
-from remuda.rpc.blocking import Incoming, said_goodbye
 from remuda.rpc.connection import Reply
 from remuda.rpc.handshake import ACK_TYPE
 from remuda.rpc.messages import common_pb2, user_pb2
-from remuda.rpc.request import Body, Request
+from remuda.rpc.request import Body, Incoming, Request, said_goodbye
 from remuda.rpc.transport import Channel
 
 QUERY_DATA, QUERY_RESULT = user_pb2.QUERY_DATA, user_pb2.QUERY_RESULT

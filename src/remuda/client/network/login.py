@@ -11,8 +11,7 @@ from remuda.config import is_loopback
 from remuda.errors import InputError
 from remuda.rpc.messages import user_pb2
 from remuda.rpc.sasl import SASL_SUPPORT, ClientExchange, PlainClient
-from remuda.rpc.strangers import ClientTls
-from remuda.rpc.tls import TlsFiles, client_context
+from remuda.rpc.tls import ClientTls, TlsFiles, client_context
 
 OPTIONS: Final = ("tls", "ca", "certificate", "key", "server_name", "user", "password")
 """Of ``security``, as connection options of every face are named."""

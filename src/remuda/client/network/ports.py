@@ -14,8 +14,7 @@ from remuda.client.network.login import NO_SECURITY, Security
 from remuda.client.requests.requests import Buffers, Call
 from remuda.errors import InputError, RemudaError
 from remuda.limits import CONNECT_TIMEOUT
-from remuda.rpc.blocking import Incoming
-from remuda.rpc.request import Body
+from remuda.rpc.request import Body, Incoming
 
 T = TypeVar("T")
 

@@ -22,7 +22,7 @@ from remuda.errors import (
     RemudaError,
 )
 from remuda.limits import ENCODED_BATCH_SIZE_MAX
-from remuda.rpc.blocking import Incoming
+from remuda.rpc.request import Incoming
 
 FRAME_SIZE = ENCODED_BATCH_SIZE_MAX * 3 // 4
 """Rows are gathered per member until they make a frame of about this size. Each costs members

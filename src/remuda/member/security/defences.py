@@ -22,8 +22,8 @@ from remuda.rpc.sasl import (
     SecretClient,
     SecretServer,
 )
-from remuda.rpc.strangers import ClientTls, Guard, Verifier
-from remuda.rpc.tls import TlsFiles, client_context, server_context
+from remuda.rpc.strangers import Guard, Verifier
+from remuda.rpc.tls import ClientTls, TlsFiles, client_context, server_context
 from remuda.world import World
 
 log = logging.getLogger(__name__)
