@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from remuda.datatypes.texts.valuetext import date_text, timestamp_text
+from remuda.datatypes.times.calendar import date_text, timestamp_text
 from remuda.datatypes.times.datetimetext import parse_date, parse_time, parse_timestamp
 from remuda.datatypes.times.intervals import clock_text
 from remuda.errors import DatetimeOverflow, InputError, UnsupportedValue

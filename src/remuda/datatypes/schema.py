@@ -8,8 +8,7 @@ from functools import cached_property
 
 from remuda.datatypes.index import IndexDefinition
 from remuda.datatypes.map_options import NO_OPTIONS, MapOptions
-from remuda.datatypes.physical import PhysicalValue
-from remuda.datatypes.sql import SqlType
+from remuda.datatypes.sql import PhysicalValue, SqlType
 
 KEY_COLUMN = "__key"
 VALUE_COLUMN = "this"

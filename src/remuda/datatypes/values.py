@@ -18,8 +18,7 @@ from remuda.datatypes import jsons, sql
 from remuda.datatypes.arrow import engine_type, values_of
 from remuda.datatypes.coercion import common_type
 from remuda.datatypes.numeric import shown_scale
-from remuda.datatypes.physical import PhysicalValue
-from remuda.datatypes.sql import Kind, SqlType
+from remuda.datatypes.sql import Kind, PhysicalValue, SqlType
 from remuda.datatypes.times.intervals import Interval, pack, unpack
 from remuda.datatypes.times.time_digits import fit_of
 from remuda.errors import (
@@ -32,7 +31,7 @@ from remuda.errors import (
     UndefinedType,
 )
 
-__all__ = ["PhysicalValue"]  # of remuda.datatypes.physical
+__all__ = ["PhysicalValue"]  # of remuda.datatypes.sql
 
 _EPOCH_DAY: Final = dt.date(1970, 1, 1).toordinal()
 _EPOCH: Final = dt.datetime(1970, 1, 1)  # noqa: DTZ001 (TIMESTAMP has no zone)

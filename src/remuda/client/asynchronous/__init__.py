@@ -15,6 +15,7 @@ from remuda.first_use import on_first_use
 
 if TYPE_CHECKING:
     from remuda.client.asynchronous.activity import Activity
+    from remuda.client.asynchronous.cursor import Cursor
     from remuda.client.asynchronous.jobs import Job, begin
     from remuda.client.asynchronous.listener import Listener, watch
     from remuda.client.asynchronous.many import execute_many
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Activity",
+    "Cursor",
     "Job",
     "Listener",
     "Map",
@@ -50,6 +52,7 @@ __getattr__ = on_first_use(
     globals(),
     {
         "Activity": "remuda.client.asynchronous.activity",
+        "Cursor": "remuda.client.asynchronous.cursor",
         "Job": "remuda.client.asynchronous.jobs",
         "Listener": "remuda.client.asynchronous.listener",
         "Map": "remuda.client.asynchronous.map",

@@ -8,7 +8,6 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar, overload
 
 from remuda.client import asynchronous
-from remuda.client.asynchronous.cursor import Cursor
 from remuda.client.asynchronous.statements import Statements
 from remuda.client.core.core import Core
 from remuda.client.network.address import format_address
@@ -25,6 +24,7 @@ from remuda.transaction.states import State
 if TYPE_CHECKING:
     from remuda.client.asynchronous import (
         Activity,
+        Cursor,
         Job,
         Listener,
         Map,
@@ -183,7 +183,7 @@ class Client:
         parameters, and TransientError (MemberUnavailable, ConnectionBroken, ...) when the cluster
         could not run it. The cursor raises later errors.
         """
-        return Cursor(await self._statements.run(text, params, timeout))
+        return asynchronous.Cursor(await self._statements.run(text, params, timeout))
 
     async def prepare(self, text: str) -> Statement:
         """Parse and plan a statement once; await a call of the result with parameters to run it.
@@ -346,7 +346,7 @@ class Client:
             local_only=local,
             page_rows=page_rows,
         )
-        return Cursor(await self._statements.run_with(sql, params, options, member))
+        return asynchronous.Cursor(await self._statements.run_with(sql, params, options, member))
 
     async def begin_job(
         self,

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import pyarrow as pa
 
-from remuda.client.core.result import Result
-from remuda.client.values.frames import to_pandas, to_polars
+from remuda.client.core.result import Result, to_pandas, to_polars
 from remuda.client.values.row import Row
 
 if TYPE_CHECKING:

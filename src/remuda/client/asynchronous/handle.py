@@ -15,7 +15,7 @@ from remuda.client.operations.transaction_binding import TransactionBinding
 from remuda.client.operations.transaction_core import TransactionCore
 from remuda.client.requests import requests
 from remuda.client.requests.requests import NO_OPTIONS, MapDescription
-from remuda.client.values.convert import python_values
+from remuda.client.values.decoding import python_values
 from remuda.client.values.fields import check_type, class_shape
 from remuda.client.values.inference import infer_schema
 from remuda.client.values.objects import ObjectCodec

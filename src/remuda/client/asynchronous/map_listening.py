@@ -14,7 +14,7 @@ from remuda.client.core.reader import Reader
 from remuda.client.requests.feed_events import KINDS, EntryEvent, EventKind
 from remuda.client.requests.feeds import FeedPage, FeedQuery
 from remuda.client.requests.requests import RunOptions
-from remuda.client.values.convert import python_values
+from remuda.client.values.decoding import python_values
 from remuda.client.values.objects import ObjectCodec
 from remuda.client.values.predicate import Condition, Operand, col, quote
 from remuda.client.values.values import parameters_of

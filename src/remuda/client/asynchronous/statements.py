@@ -8,7 +8,7 @@ from typing import Any
 
 from remuda.client.core.core import Core
 from remuda.client.core.reader import Reader
-from remuda.client.requests.known_headers import KnownHeaders
+from remuda.client.requests.pages import KnownHeaders
 from remuda.client.requests.requests import NO_OPTIONS, RunOptions
 from remuda.client.values.values import (
     one_sequence,

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any, Self
 
 import pyarrow as pa
 
-from remuda.client.core.result import Result
+from remuda.client.core.result import Result, to_pandas, to_polars
 from remuda.client.network.driving import finish
-from remuda.client.values.frames import to_pandas, to_polars
 from remuda.client.values.row import Row
 
 if TYPE_CHECKING:

@@ -14,9 +14,8 @@ from dataclasses import replace
 from typing import Any, Self, TypeVar
 
 from remuda.client.core.execution import Execution
-from remuda.client.core.held import Held, ends_transaction, run_held
+from remuda.client.core.held import Held, SharedSession, ends_transaction, run_held
 from remuda.client.core.reader import Reader
-from remuda.client.core.shared_session import SharedSession
 from remuda.client.core.tries import LOST, MAYBE_AGAIN, Tries, closed_with, of_write, told
 from remuda.client.core.view_source import first_contact, is_news, newest_view
 from remuda.client.network import backoff

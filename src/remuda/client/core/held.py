@@ -1,4 +1,5 @@
-"""Statements of a client that has a transaction open: they go to the member that has it."""
+"""The session of a client: what its statements leave for later ones. Statements of a client that
+has a transaction open go to the member that has it."""
 
 from __future__ import annotations
 
@@ -162,3 +163,24 @@ def ends_transaction(text: str) -> str:
     if match is None:
         return ""
     return "COMMIT" if match[1].lower() in ("commit", "end") else "ROLLBACK"
+
+
+class Closable(Protocol):
+    @property
+    def closed(self) -> bool: ...
+
+    def close(self) -> None: ...
+
+
+@dataclass(slots=True)
+class SharedSession:
+    """One for a client and all clients that its ``with_timeout`` gives."""
+
+    settings: bytes = b""
+    """Settings and prepared statements, as a member wrote them down."""
+    held: Held | None = None
+    """The transaction that a BEGIN among the statements has begun."""
+    keeps_transactions: bool = True
+    """Whether there may be one: not where several users share the client unknowingly."""
+    background: Closable | None = None
+    """Of a blocking client: the loop that its listeners run on (``client.blocking.background``)."""

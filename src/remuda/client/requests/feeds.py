@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from remuda.client.requests.requests import Call, Clock
 from remuda.client.values.arrow_stream import decode_stream
-from remuda.client.values.convert import python_values
+from remuda.client.values.decoding import python_values
 from remuda.datatypes.arrow import to_external
 from remuda.datatypes.schema import Column
 from remuda.datatypes.sql import SqlType

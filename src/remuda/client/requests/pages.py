@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import pyarrow as pa
 
 from remuda.client.requests.requests import Route
-from remuda.client.values.convert import Decoder, decoder, python_values
+from remuda.client.values.decoding import Decoder, decoder, python_values
 from remuda.client.values.row import Row, make_rows, row_class
 from remuda.datatypes.arrow import external_schema, to_external
 from remuda.datatypes.schema import Column
@@ -18,6 +18,8 @@ from remuda.datatypes.values import PhysicalValue, values_to_array
 from remuda.rpc import codec
 from remuda.rpc.messages import common_pb2, user_pb2
 from remuda.rpc.packing import RowPacker, packer
+
+_HEADERS_KEPT: Final = 256
 
 
 @dataclass(frozen=True)
@@ -119,3 +121,24 @@ class RowPage:
 
 
 Page: TypeAlias = ArrowPage | RowPage
+
+
+class KnownHeaders:
+    """Headers of statements that read by key, by text: a statement that comes again goes straight
+    to the member that owns its key, and its answer need not say the columns again. A header that
+    is no longer right costs a hop, nothing more: the answer brings the new one. Thread-safe.
+    """
+
+    def __init__(self) -> None:
+        self._headers: dict[str, Header] = {}
+
+    def get(self, text: str) -> Header | None:
+        return self._headers.get(text)
+
+    def learn(self, text: str, header: Header | None) -> None:
+        """Keep the header of an answer that has a form; others may be large and are read anyway."""
+        if header is None or header.form == 0 or self._headers.get(text) is header:
+            return
+        self._headers[text] = header
+        if len(self._headers) > _HEADERS_KEPT:
+            self._headers.pop(next(iter(list(self._headers))), None)

@@ -1,23 +1,19 @@
-"""One value of one column: Python to the engine's form and back, with the reason of a refusal."""
+"""One value of a program in the engine's form, or the reason why it does not fit its column."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
-import pyarrow as pa
 
 from remuda.client.values.fields import object_hint
-from remuda.datatypes.arrow import to_engine
 from remuda.datatypes.schema import Column
-from remuda.datatypes.sql import FLOAT_KINDS, INTEGER_KINDS, Kind, SqlType
-from remuda.datatypes.texts.valuetext import text_of
-from remuda.datatypes.values import PhysicalValue, array_to_values, from_physical, to_physical
-from remuda.errors import DataError, InvalidDatetime, ObjectMismatch, TypeMismatch
+from remuda.datatypes.sql import Kind
+from remuda.datatypes.values import PhysicalValue, to_physical
+from remuda.errors import DataError, ObjectMismatch, TypeMismatch
 
 Encoder: TypeAlias = Callable[[object], PhysicalValue]
-Decoder: TypeAlias = Callable[[PhysicalValue], Any]
 
 _EXACT: dict[Kind, tuple[type, ...]] = {
     Kind.BOOLEAN: (bool,),
@@ -30,11 +26,6 @@ _INTEGER_LIMITS = {
     Kind.INTEGER: 2**31,
     Kind.BIGINT: 2**63,
 }
-_CONVERTED = (Kind.INTERVAL, Kind.JSON, Kind.ROW, Kind.ARRAY)
-"""Kinds whose Python values are not those that Arrow makes."""
-_DATED = (Kind.DATE, Kind.TIMESTAMP, Kind.TIMESTAMPTZ)
-"""Kinds with values that Python's classes cannot hold: years outside of 1 to 9999."""
-_UNCHANGED = {*INTEGER_KINDS, *FLOAT_KINDS, Kind.BOOLEAN, Kind.VARCHAR, Kind.CHAR, Kind.BYTEA}
 
 
 def encoder(map_name: str, column: Column) -> Encoder:
@@ -72,52 +63,6 @@ def encoder(map_name: str, column: Column) -> Encoder:
         return checked(value)
 
     return same
-
-
-def decoder(column: Column) -> Decoder | None:
-    """A function from the physical value to the Python one; None when they are the same."""
-    if column.type.kind in _UNCHANGED:
-        return None
-    column_type = column.type
-    return lambda value: None if value is None else _fetched(value, column_type)
-
-
-def python_values(array: pa.Array, column: Column) -> list[Any]:
-    """The Python objects of a column of a result; text in place of what Python cannot hold."""
-    sql_type = column.type
-    if sql_type.kind not in _CONVERTED and sql_type.digits is None:
-        try:
-            found: list[Any] | None = array.to_pylist()
-        except (OverflowError, ValueError):
-            found = None  # one value is out of Python's range: convert each by itself
-        if found is not None:
-            return found
-    return [
-        None if value is None else _fetched(value, sql_type)
-        for value in array_to_values(to_engine(array, sql_type), sql_type)
-    ]
-
-
-def _fetched(value: PhysicalValue, sql_type: SqlType) -> Any:
-    """The Python object of one physical value. A date that Python's classes cannot hold becomes
-    PostgreSQL's text of it: one such value must not keep the rest of a result from its reader."""
-    try:
-        return from_physical(value, sql_type)
-    except InvalidDatetime:
-        if sql_type.kind is Kind.ARRAY and sql_type.element is not None:
-            element = sql_type.element
-            return [_fetched(item, element) for item in _items(value)]
-        if sql_type.kind is Kind.ROW:
-            pairs = zip(_items(value), sql_type.fields, strict=True)
-            return tuple([_fetched(item, field) for item, (_, field) in pairs])
-        if sql_type.kind not in _DATED:
-            raise
-        return text_of(sql_type)(value)
-
-
-def _items(value: PhysicalValue) -> tuple[PhysicalValue, ...]:
-    assert isinstance(value, tuple)
-    return value
 
 
 def _checked(map_name: str, column: Column, value: object) -> PhysicalValue:

@@ -6,7 +6,8 @@ import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
-from remuda.client.values.convert import Encoder, decoder, encoder, mismatch, shown
+from remuda.client.values.convert import Encoder, encoder, mismatch, shown
+from remuda.client.values.decoding import decoder
 from remuda.client.values.defaults import Defaults
 from remuda.client.values.fields import Shape, class_shape, object_hint, shape_of
 from remuda.client.values.row import Row, row_class

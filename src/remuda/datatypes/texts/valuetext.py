@@ -10,12 +10,10 @@ import numpy as np
 from remuda.datatypes.numeric import shown_scale
 from remuda.datatypes.sql import INTEGER_KINDS, TEXT_KINDS, Kind, SqlType
 from remuda.datatypes.texts.arraytext import array_text, row_text
-from remuda.datatypes.times.calendar import civil
+from remuda.datatypes.times.calendar import date_text, timestamp_text, zoned_text
 from remuda.datatypes.times.intervals import clock_text, interval_text, unpack
 from remuda.datatypes.uuids import uuid_text
 from remuda.datatypes.values import from_physical
-
-_DAY: Final = 86_400_000_000
 
 
 def text_of(source: SqlType) -> Callable[[Any], str]:
@@ -59,31 +57,13 @@ def part_text(source: SqlType) -> Callable[[Any], str]:
     return text_of(source)
 
 
-def _zoned_text(micros: int) -> str:
-    text = timestamp_text(micros)
-    return text + "+00" if not text.endswith(" BC") else text.removesuffix(" BC") + "+00 BC"
-
-
-def timestamp_text(micros: int) -> str:
-    days, time = divmod(micros, _DAY)
-    text, *era = date_text(days).split(" ")
-    return " ".join([text, clock_text(time), *era])
-
-
-def date_text(days: int) -> str:
-    """Years before 1 are counted back from 1 BC."""
-    year, month, day = civil(days)
-    era = "" if year > 0 else " BC"
-    return f"{year if year > 0 else 1 - year:04d}-{month:02d}-{day:02d}{era}"
-
-
 _TEXTS: Final[dict[Kind, Callable[[Any], str]]] = {
     Kind.BOOLEAN: lambda value: "true" if value else "false",
     Kind.UUID: uuid_text,
     Kind.DATE: date_text,
     Kind.TIME: clock_text,
     Kind.TIMESTAMP: timestamp_text,
-    Kind.TIMESTAMPTZ: _zoned_text,
+    Kind.TIMESTAMPTZ: zoned_text,
 }
 
 

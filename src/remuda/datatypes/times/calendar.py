@@ -5,6 +5,8 @@ from __future__ import annotations
 from functools import cached_property
 from typing import Final
 
+from remuda.datatypes.times.intervals import clock_text
+
 _MICROS_PER_DAY: Final = 86_400_000_000
 FIRST_DAY: Final = -2_440_588
 """4714-11-24 BC, the first Julian day; the first that there is."""
@@ -84,3 +86,23 @@ def ordinal_suffix(digits: str) -> str:
     if len(digits) > 1 and digits[-2] == "1":
         return "th"
     return {"1": "st", "2": "nd", "3": "rd"}.get(digits[-1], "th")
+
+
+def zoned_text(micros: int) -> str:
+    """A TIMESTAMPTZ as PostgreSQL shows it in UTC."""
+    text = timestamp_text(micros)
+    return text + "+00" if not text.endswith(" BC") else text.removesuffix(" BC") + "+00 BC"
+
+
+def timestamp_text(micros: int) -> str:
+    """A TIMESTAMP as PostgreSQL shows it."""
+    days, time = divmod(micros, _MICROS_PER_DAY)
+    text, *era = date_text(days).split(" ")
+    return " ".join([text, clock_text(time), *era])
+
+
+def date_text(days: int) -> str:
+    """A DATE as PostgreSQL shows it; years before 1 are counted back from 1 BC."""
+    year, month, day = civil(days)
+    era = "" if year > 0 else " BC"
+    return f"{year if year > 0 else 1 - year:04d}-{month:02d}-{day:02d}{era}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
-from remuda.datatypes.texts.valuetext import date_text, timestamp_text
+from remuda.datatypes.times.calendar import date_text, timestamp_text
 from remuda.datatypes.times.intervals import clock_text
 from remuda.errors import (
     DatetimeOverflow,
