@@ -73,9 +73,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     sys.setswitchinterval(SWITCH_INTERVAL)
     # What is there now stays; requests make acyclic garbage, which counting references frees. Full
     # collections over millions of row tuples would stop the loop for long.
-    gc.collect()
     gc.freeze()
     gc.set_threshold(*GC_THRESHOLDS)
+    gc.enable()
     return uvloop.run(run(config))
 
 
