@@ -48,6 +48,7 @@ class TransactionStorm:
         self.pause = PAUSE
         self.between = BETWEEN
         self.slow = chance.choice((0.0, 0.0, 0.01))
+        self.skews: tuple[float, ...] = (0.0, 0.5, 4.0)
         self.told = Told(self.level, Random(f"{seed}/works"))
         self.works: list[Work] = [kind(self.told) for kind in WORKS]
         self.working = True
@@ -62,7 +63,7 @@ class TransactionStorm:
             self.sim = self.told.sim = sim
             chance = self.random
             sim.work = chance.choice((0.0, 0.0, 0.0005))
-            sim.skew_max = chance.choice((0.0, 0.5, 4.0))
+            sim.skew_max = chance.choice(self.skews)
             sim.network.slow = self.slow
             sim.note(
                 f"{self.size} members, {self.backups} backups, {self.users} users, {self.level}, "

@@ -1,6 +1,5 @@
-"""Reads by a secondary index on the short way and the general one, judged by one history; and a
-short way that leaves a member out, which must turn a storm red. Broken rules of timestamps are in
-``tests/member/maps/test_index_reads.py``: they show too seldom in storms.
+"""Reads by a secondary index on the short way and the general one, judged by one history; and ways
+to break the short one, each of which must turn a storm red.
 
 ``python tests/simulation/test_index_reads.py SEED [LAST]`` runs some.
 """
@@ -19,16 +18,20 @@ sys.path.insert(0, str(Path(__file__).parent))
 sys.path.append(str(Path(__file__).parent.parent / "transaction"))
 sys.path.append(str(Path(__file__).parent.parent / "faults"))
 from sim_cluster import Violation
-from sim_index_reads import IndexStorm, dense
+from sim_index_reads import IndexStorm, dense, moving, quiet
 from sim_transactions import run_seed
 
 from remuda.member.base.peers import Peers
+from remuda.member.maps.index_reads import IndexReads
 from remuda.rpc.messages.control_pb2 import RpcType
+from remuda.storage.indexes.index_set import IndexSet
 
 SOAK_SEEDS = int(os.environ.get("REMUDA_SIMULATION_SOAK_SEEDS", "10000")) // 20
 CAUGHT_WITHIN = 10
 """Seeds that are tried."""
 Patch = pytest.MonkeyPatch
+Seen = tuple[Callable[[int, str | None], Any], str]
+"""The storm that notices it, and a word of what the judge tells."""
 
 
 def run(seed: int, kind: Callable[[int, str | None], Any]) -> IndexStorm:
@@ -49,11 +52,14 @@ def test_both_ways_have_one_history() -> None:
 @pytest.mark.timeout(7200)
 def test_both_ways_have_one_history_in_many_storms() -> None:
     for seed in range(SOAK_SEEDS):
-        run(seed, dense)
-        run(seed, IndexStorm)
+        for kind in (dense, quiet, moving, IndexStorm):
+            run(seed, kind)
 
 
-def a_member_is_left_out(patch: Patch) -> None:
+# --- broken short ways --------------------------------------------------------------------------
+
+
+def a_member_is_left_out(patch: Patch) -> Seen:
     original = Peers.request_nowait
 
     def request_nowait(self: Peers, number: int, rpc_type: int, *rest: Any) -> None:
@@ -62,18 +68,42 @@ def a_member_is_left_out(patch: Patch) -> None:
         original(self, number, rpc_type, *rest)
 
     patch.setattr(Peers, "request_nowait", request_nowait)
+    return dense, "the index finds"
 
 
-def test_a_member_that_is_left_out_is_noticed(monkeypatch: Patch) -> None:
-    a_member_is_left_out(monkeypatch)
-    with pytest.raises(Violation, match="the index finds"):
+def what_is_newer_is_not_seen(patch: Patch) -> Seen:
+    """A member answers as of T, though it has committed above T and told its user so."""
+    original = IndexSet.few
+
+    def few(self: IndexSet, *arguments: Any) -> Any:
+        return original(self, *arguments[:-1], None)
+
+    patch.setattr(IndexSet, "few", few)
+    return quiet, "realtime|G-single|G2"
+
+
+def what_is_undecided_is_not_seen(patch: Patch) -> Seen:
+    """Half of a transaction is seen: one part has ended, another one is not decided yet."""
+    patch.setattr(IndexReads, "_awaits", lambda *_: False)
+    return dense, "G-single|G2|G1c"
+
+
+MUTATIONS = (a_member_is_left_out, what_is_newer_is_not_seen, what_is_undecided_is_not_seen)
+
+
+@pytest.mark.parametrize("mutation", MUTATIONS, ids=lambda mutation: mutation.__name__)
+def test_a_broken_short_way_is_noticed(
+    mutation: Callable[[Patch], Seen], monkeypatch: Patch
+) -> None:
+    kind, says = mutation(monkeypatch)
+    with pytest.raises(Violation, match=says):
         for seed in range(CAUGHT_WITHIN):
-            run(seed, dense)
+            run(seed, kind)
 
 
 if __name__ == "__main__":
     first = int(sys.argv[1])
     for number in range(first, int((*sys.argv, first)[2]) + 1):
-        for each in (dense, IndexStorm):
+        for each in (dense, quiet, moving, IndexStorm):
             found = run(number, each)
             print(number, found.events, found.asked, dict(found.ends))
