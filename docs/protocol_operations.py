@@ -233,6 +233,9 @@ CONTROL: Final = {
     "KEYED_WRITE_END": _one_way(
         "KeyedWriteEnd", "a statement is not wanted any more: its write does not begin"
     ),
+    "KEYED_WRITE_WAITS": _one_way(
+        "KeyedWriteWaits", "to the initiator: the statement waits for a lock on its key"
+    ),
     "FORWARD": _request(
         "Forward (+ body)", "Forward (+ body)", "a user request that the receiver can answer"
     ),

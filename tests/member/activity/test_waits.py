@@ -59,7 +59,7 @@ def test_a_blocked_statement_shows_its_wait(in_cluster: Any, caplog: Any, block:
         blocked, free = await block(cluster)
         now = f"SELECT waited FROM sys.queries WHERE text = '{BLOCKED}' AND state = 'waiting'"
         while not (rows := await operator.sql(now)) or not rows[0][0] > 0:
-            pass
+            assert not blocked.done()
         seen = rows[0][0]
         profile = (
             "SELECT CAST(profile ->> 'waited' AS DOUBLE) FROM sys.query_profiles "
@@ -100,3 +100,47 @@ def test_a_statement_that_nobody_blocks_waits_for_no_lock(in_cluster: Any) -> No
         assert await client.sql(found) == [(0.0,)]
 
     in_cluster(scenario, 1)
+
+
+def key_of(cluster: Any, home: str) -> int:
+    """A key that member 1 owns ("here"), or another member ("there")."""
+    member = cluster.member(1)
+    partition, owners = member.maps.open("t").router.key_partition, member.core.view.owners
+    return next(k for k in range(1, 30) if (owners[partition((k,))] == 1) == (home == "here"))
+
+
+@pytest.mark.parametrize("home", ["here", "there"])
+def test_a_statement_that_waits_at_the_owner_of_its_key_is_found(
+    in_cluster: Any, home: str
+) -> None:
+    async def scenario(cluster: Any) -> None:
+        operator = await cluster.client(3)
+        await operator.sql("CREATE TABLE t (k BIGINT PRIMARY KEY, a BIGINT)")
+        await operator.sql("INSERT INTO t SELECT g, 1 FROM generate_series(1, 30) g")
+        blocked = f"UPDATE t SET a = a + 1 WHERE k = {key_of(cluster, home)}"
+        holder, client = Session(await cluster.client(2)), await cluster.client(1)
+        await holder.sql("BEGIN PESSIMISTIC")
+        await holder.sql(f"UPDATE t SET a = 5 WHERE k = {key_of(cluster, home)}")
+        waiting = asyncio.ensure_future(client.run(blocked))
+        now = f"SELECT pid FROM sys.queries WHERE text = '{blocked}' AND state = 'waiting'"
+        while not (rows := await operator.sql(now)):
+            assert not waiting.done()
+        [(pid,)] = rows
+        [(waiter, text, blocking)] = await operator.sql(
+            "SELECT pid, text, blocking_pid FROM sys.lock_waits"
+        )
+        assert (waiter, text) == (pid, blocked)
+        assert await operator.sql(f"SELECT pg_blocking_pids({pid})") == [([blocking],)]
+        seen = f"SELECT wait_event_type, wait_event FROM pg_stat_activity WHERE pid = {pid}"
+        assert await operator.sql(seen) == [("Lock", "tuple")]
+        await holder.sql("ROLLBACK")
+        assert (await waiting).error is None
+        [(calls, waited)] = await operator.sql(
+            "SELECT calls, wait_seconds FROM sys.statement_statistics"
+            " WHERE text LIKE 'UPDATE t SET a = a + $1%'"
+        )
+        assert (calls, waited > 0) == (1, True)
+        [(held,)] = await operator.sql("SELECT count(*) FROM sys.lock_waits")
+        assert held == 0
+
+    in_cluster(scenario, 3)

@@ -144,10 +144,16 @@ class KeyedWrites:
         self._known: OrderedDict[bytes, ReadyWrite] = OrderedDict()
         self._running: dict[QueryId, SmallWrite] = {}
         """Writes of this owner, by their statements."""
+        self._asked: dict[QueryId, Callable[[], None]] = {}
+        """Called when the owner says that a statement of this initiator waits."""
 
     def routes(self) -> dict[int, Callable[[Request], None]]:
         """Of the control channel."""
-        return {KEYED_WRITE: self.on_write, RpcType.KEYED_WRITE_END: self.on_end}
+        return {
+            KEYED_WRITE: self.on_write,
+            RpcType.KEYED_WRITE_END: self.on_end,
+            RpcType.KEYED_WRITE_WAITS: self.on_waits,
+        }
 
     # --- the initiator ------------------------------------------------------------------------
 
@@ -157,10 +163,12 @@ class KeyedWrites:
         encoded: bytes,
         values: Values,
         answered: Callable[[Outcome], None],
+        waits: Callable[[], None],
     ) -> int:
         """Have the owner of the key carry out the write, on behalf of a statement. ``answered``
-        hears the outcome, perhaps before this returns. The number of the owner. This member is
-        ready. Raises what was found before anything was sent."""
+        hears the outcome, perhaps before this returns; ``waits`` is called when the write must wait
+        for its key. The number of the owner. This member is ready. Raises what was found before
+        anything was sent."""
         core, ready = self._core, self._ready(encoded)
         write = ready.write
         found = self._maps.open(write.map_name, write.map_id, write.schema_version)
@@ -170,9 +178,10 @@ class KeyedWrites:
             return core.number
         owner = core.view.owners[found.router.key_partition(key)]
         if owner == core.number:
-            self._begin(query, ready, found, key, values, answered)
+            self._begin(query, ready, found, key, values, answered, waits)
         else:
             core.require_reached(owner)
+            self._asked[query] = waits
             self._ask(owner, query, ready, encoded, values, answered)
         return owner
 
@@ -218,6 +227,7 @@ class KeyedWrites:
 
         def late() -> None:
             waiting.clear()
+            self._asked.pop(query, None)
             answered(_unknown(ready.write, unanswered(owner, PATIENCE)))
 
         waiting = [asyncio.get_running_loop().call_later(PATIENCE, late)]
@@ -226,6 +236,7 @@ class KeyedWrites:
             if not waiting:
                 return  # it is too late
             waiting.pop().cancel()
+            self._asked.pop(query, None)
             if isinstance(reply, MemberUnavailable) and reply.may_have_run:
                 reply = _unknown(ready.write, reply)
             outcome: Outcome
@@ -239,6 +250,12 @@ class KeyedWrites:
             answered(outcome)
 
         self._peers.request_nowait(owner, KEYED_WRITE, message, (), replied)
+
+    def on_waits(self, request: Request) -> None:
+        message = control_pb2.KeyedWriteWaits.FromString(request.pbody)
+        waits = self._asked.get(decode_query_id(message.query_id))
+        if waits is not None:
+            waits()
 
     def _outcome(self, body: bytes, ready: ReadyWrite) -> Row | None:
         """Raises ProtocolError."""
@@ -268,7 +285,12 @@ class KeyedWrites:
             request.reply(KEYED_WRITE, encode_rows([row], core.encoded_context()))
 
         query = decode_query_id(message.query_id)
-        self._begin(query, ready, found, ready.key(values), values, answered)
+
+        def waits() -> None:
+            note = control_pb2.KeyedWriteWaits(context=core.context(), query_id=message.query_id)
+            self._peers.send_control(query.member, RpcType.KEYED_WRITE_WAITS, note)
+
+        self._begin(query, ready, found, ready.key(values), values, answered, waits)
 
     async def _when_ready(self, request: Request) -> None:
         await self._core.readiness.wait()
@@ -305,6 +327,7 @@ class KeyedWrites:
         key: Key,
         values: Values,
         answered: Callable[[Outcome], None],
+        waits: Callable[[], None],
     ) -> None:
         partition = found.router.key_partition(key)
         number = self._core.number
@@ -317,7 +340,9 @@ class KeyedWrites:
             answered(answer if isinstance(answer, RemudaError) else answer[0])
 
         decide = ready.decision(found, key, values)
-        write = running[query] = SmallWrite(found.schema, partition, (key,), decide, ended)
+        write = running[query] = SmallWrite(
+            found.schema, partition, (key,), decide, ended, statement=query, waits=waits
+        )
         self._maps.writes.small.write(write)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from remuda.datatypes.values import PhysicalValue
+from remuda.query.ids import QueryId
 from remuda.rpc.client_channel import ClientChannel
 from remuda.transaction.locks import Mode
 
@@ -30,3 +31,5 @@ class LockRow(NamedTuple):
     """The owners that a waiter waits for."""
     channel: ClientChannel | None = None
     """Of the client, if it is connected to this member."""
+    statement: QueryId | None = None
+    """That waits: one by key, perhaps of another member's client."""

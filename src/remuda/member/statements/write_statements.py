@@ -89,14 +89,18 @@ class KeyedStatements:
             if not done.done():
                 done.set_result(outcome)
 
+        clock, progress = self._core.world.clock, statement.progress
+
+        def waits() -> None:
+            progress.wait_began(clock.monotonic())
+
         parameters = values + clock_values(
             keyed.clock_parameters, statement.started, statement.session
         )
-        progress = statement.progress
         statement.commits()
         timer = None
         try:
-            owner = self._writes.run(statement.query, keyed.encoded, parameters, answered)
+            owner = self._writes.run(statement.query, keyed.encoded, parameters, answered, waits)
             progress.on_error = lambda error: self._writes.end(owner, statement.query, error)
             if statement.timeout is not None:
                 timer = loop.call_later(statement.timeout, _too_late, statement)
@@ -109,6 +113,7 @@ class KeyedStatements:
             raise
         finally:
             progress.on_error = None
+            progress.wait_ended(clock.monotonic())
             if timer is not None:
                 timer.cancel()
         return outcome

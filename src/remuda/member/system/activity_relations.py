@@ -18,6 +18,7 @@ from remuda.member.base.core import Core
 from remuda.member.base.round import Gathered, no_answer
 from remuda.member.sessions.statement import Statement
 from remuda.member.system.activity_report import ActivityReport
+from remuda.query.ids import QueryId
 from remuda.query.wire import decode_query_id
 from remuda.rpc.messages import control_pb2
 from remuda.transaction.locks import Mode
@@ -92,6 +93,7 @@ class Answers:
         """Of all clients, if the locks were not asked for."""
         self._by_pid: dict[int, Worker] = {}
         self._by_owner: dict[str, Worker] = {}
+        self._by_statement: dict[QueryId, Worker] = {}
         for member, activity in found.known.items():
             self._read(member, activity)
         for activity in found.known.values():
@@ -110,6 +112,7 @@ class Answers:
             owner = self._by_pid.get(statement.pid)
             if owner is not None:
                 owner.statements.append(statement)
+                self._by_statement[decode_query_id(statement.query_id)] = owner
                 if statement.job:
                     self._by_owner[statement.job] = owner
         for transaction in activity.transactions:
@@ -119,6 +122,8 @@ class Answers:
 
     def worker(self, lock: Message.HeldLock) -> Worker | None:
         """The client that holds or wants the lock."""
+        if lock.HasField("query_id"):
+            return self._by_statement.get(decode_query_id(lock.query_id))
         return self._by_owner.get(lock.owner) or self._by_pid.get(lock.pid)
 
     def holder(self, owner: str) -> Worker | None:
@@ -215,7 +220,7 @@ class ActivityRelations:
     ) -> Row:
         worker = answers.worker(lock)
         name, key = self._place(asking, lock)
-        statement = _of(worker, lock.owner)
+        statement = _statement(worker, lock)
         return (
             name, key, lock.kind, lock.mode, lock.granted, lock.owner or None,
             worker.pid if worker else None, self._application(asking, worker, lock),
@@ -244,7 +249,7 @@ class ActivityRelations:
         self, asking: Statement, answers: Answers, lock: Message.HeldLock, blocker: str, now: int
     ) -> Row:
         worker, holder = answers.worker(lock), answers.holder(blocker)
-        statement, theirs = _of(worker, lock.owner), _of(holder, blocker)
+        statement, theirs = _statement(worker, lock), _of(holder, blocker)
         name, key = self._place(asking, lock)
         return (
             worker.pid if worker else None, lock.owner or None,
@@ -294,6 +299,13 @@ def _of(worker: Worker | None, owner: str) -> Message.RunningStatement | None:
         return None
     mine = (each for each in worker.statements if owner and owner in (each.transaction, each.job))
     return next(mine, worker.statement)
+
+
+def _statement(worker: Worker | None, lock: Message.HeldLock) -> Message.RunningStatement | None:
+    """The statement that holds or wants the lock."""
+    if worker is not None and lock.HasField("query_id"):
+        return next((each for each in worker.statements if each.query_id == lock.query_id), None)
+    return _of(worker, lock.owner)
 
 
 def _query(statement: Message.RunningStatement | None) -> str | None:

@@ -21,6 +21,7 @@ from remuda.member.statements.statements import Statements
 from remuda.member.system.lock_pages import IDLE_MAX, LockPages
 from remuda.member.system.system_state import SystemState
 from remuda.member.transactions.transactions import Transactions
+from remuda.query.wire import encode_query_id
 from remuda.rpc.client_channel import ClientChannel
 from remuda.rpc.messages import control_pb2
 from remuda.rpc.messages.control_pb2 import RpcType
@@ -175,6 +176,8 @@ class ActivityReport:
             blockers=row.blockers,
             pid=0 if row.channel is None else pids.get(row.channel, 0),
         )
+        if row.statement is not None:
+            message.query_id.CopyFrom(encode_query_id(row.statement))
         if row.key is not None:
             message.key = str(row.key) if store is None else key_text(store.schema, row.key)
         return message

@@ -34,6 +34,7 @@ from remuda.member.state.log import fields
 from remuda.member.state.transaction_sets import Key, PartWork, ReadSet, Row, Write
 from remuda.member.transactions.pending import Held
 from remuda.member.transactions.transactions import Transactions
+from remuda.query.ids import QueryId
 from remuda.rpc.request import Request
 from remuda.storage.maps.map_store import MapStore
 from remuda.transaction import states as tx
@@ -67,6 +68,10 @@ class SmallWrite:
     """Of the rows, in microseconds; 0: for ever; None: as the map says."""
     call: Call | None = None
     """Of the client that wants it, if one does."""
+    statement: QueryId | None = None
+    """That the write belongs to, if one does."""
+    waits: Callable[[], None] | None = None
+    """Called once, when the write must wait for a key or for its partition."""
     deadline: float = 0.0
     prepared: bool = False
     told: bool = False
@@ -120,7 +125,7 @@ class SmallWrites:
                 if blockers := self._holders((write.schema.map_id, key)):
                     yield LockRow(
                         write.schema.map_id, key, "write", Mode.EXCLUSIVE, False, "", client,
-                        since, blockers, channel,
+                        since, blockers, channel, write.statement,
                     )  # fmt: skip
 
     def _holders(self, held: Held) -> tuple[str, ...]:
@@ -148,7 +153,11 @@ class SmallWrites:
             channel = write.call.channel if isinstance(write.call, Request) else None
             if channel is not None and channel.closed and not write.attempts:
                 raise ConnectionBroken("the client is gone, and its write was not begun")
-            if not self._waits(write):
+            if self._waits(write):
+                if write.waits is not None:
+                    told, write.waits = write.waits, None
+                    told()
+            else:
                 self._core.store(write.schema.map_id, write.schema.version)  # altered meanwhile?
                 self._prepare(write)
         except RemudaError as error:

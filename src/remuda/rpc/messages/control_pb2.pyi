@@ -81,6 +81,7 @@ class RpcType(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     FORWARD: _ClassVar[RpcType]
     KEYED_WRITE: _ClassVar[RpcType]
     KEYED_WRITE_END: _ClassVar[RpcType]
+    KEYED_WRITE_WAITS: _ClassVar[RpcType]
 HANDSHAKE: RpcType
 ACK: RpcType
 GOODBYE: RpcType
@@ -151,6 +152,7 @@ CANCEL_BACKEND: RpcType
 FORWARD: RpcType
 KEYED_WRITE: RpcType
 KEYED_WRITE_END: RpcType
+KEYED_WRITE_WAITS: RpcType
 
 class ControlHandshake(_message.Message):
     __slots__ = ("rpc_version", "channel", "member", "authenticationMechanisms", "rpc_version_min", "context", "refusal")
@@ -1103,7 +1105,7 @@ class ConnectedClient(_message.Message):
     def __init__(self, pid: _Optional[int] = ..., address: _Optional[str] = ..., application: _Optional[str] = ..., user: _Optional[str] = ..., since: _Optional[int] = ..., changed: _Optional[int] = ..., requests: _Optional[int] = ..., protocol: _Optional[str] = ...) -> None: ...
 
 class HeldLock(_message.Message):
-    __slots__ = ("map_id", "map", "key", "kind", "mode", "granted", "owner", "client", "since", "blockers", "pid")
+    __slots__ = ("map_id", "map", "key", "kind", "mode", "granted", "owner", "client", "since", "blockers", "pid", "query_id")
     MAP_ID_FIELD_NUMBER: _ClassVar[int]
     MAP_FIELD_NUMBER: _ClassVar[int]
     KEY_FIELD_NUMBER: _ClassVar[int]
@@ -1115,6 +1117,7 @@ class HeldLock(_message.Message):
     SINCE_FIELD_NUMBER: _ClassVar[int]
     BLOCKERS_FIELD_NUMBER: _ClassVar[int]
     PID_FIELD_NUMBER: _ClassVar[int]
+    QUERY_ID_FIELD_NUMBER: _ClassVar[int]
     map_id: int
     map: str
     key: str
@@ -1126,7 +1129,8 @@ class HeldLock(_message.Message):
     since: int
     blockers: _containers.RepeatedScalarFieldContainer[str]
     pid: int
-    def __init__(self, map_id: _Optional[int] = ..., map: _Optional[str] = ..., key: _Optional[str] = ..., kind: _Optional[str] = ..., mode: _Optional[str] = ..., granted: _Optional[bool] = ..., owner: _Optional[str] = ..., client: _Optional[str] = ..., since: _Optional[int] = ..., blockers: _Optional[_Iterable[str]] = ..., pid: _Optional[int] = ...) -> None: ...
+    query_id: _common_pb2.QueryId
+    def __init__(self, map_id: _Optional[int] = ..., map: _Optional[str] = ..., key: _Optional[str] = ..., kind: _Optional[str] = ..., mode: _Optional[str] = ..., granted: _Optional[bool] = ..., owner: _Optional[str] = ..., client: _Optional[str] = ..., since: _Optional[int] = ..., blockers: _Optional[_Iterable[str]] = ..., pid: _Optional[int] = ..., query_id: _Optional[_Union[_common_pb2.QueryId, _Mapping]] = ...) -> None: ...
 
 class EndWork(_message.Message):
     __slots__ = ("context", "kind", "id", "pid", "user")
@@ -1503,6 +1507,14 @@ class KeyedWriteRequest(_message.Message):
     def __init__(self, context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., query_id: _Optional[_Union[_common_pb2.QueryId, _Mapping]] = ..., write: _Optional[bytes] = ..., parameters: _Optional[bytes] = ...) -> None: ...
 
 class KeyedWriteEnd(_message.Message):
+    __slots__ = ("context", "query_id")
+    CONTEXT_FIELD_NUMBER: _ClassVar[int]
+    QUERY_ID_FIELD_NUMBER: _ClassVar[int]
+    context: _common_pb2.Context
+    query_id: _common_pb2.QueryId
+    def __init__(self, context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., query_id: _Optional[_Union[_common_pb2.QueryId, _Mapping]] = ...) -> None: ...
+
+class KeyedWriteWaits(_message.Message):
     __slots__ = ("context", "query_id")
     CONTEXT_FIELD_NUMBER: _ClassVar[int]
     QUERY_ID_FIELD_NUMBER: _ClassVar[int]
