@@ -424,7 +424,7 @@ def _functions() -> Iterable[str]:
     called = sorted((alias, name) for alias, name in ALIASES.items() if name in names | {"%"})
     yield "Other names: " + ", ".join(f"`{alias}` = `{name}`" for alias, name in called) + "."
     yield ""
-    yield "`current_date` and `current_timestamp` (in UTC) are the moment when the statement began."
+    yield "`current_date` and `current_timestamp` are those of the beginning of the statement."
     yield ""
     yield f"Fields of `extract`: {', '.join(EXTRACT_FIELDS)}. Fields of `date_trunc`:"
     yield f"{', '.join(TRUNC_FIELDS)}."

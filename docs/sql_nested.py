@@ -170,7 +170,8 @@ other functions of dates, times and intervals, 260 of those of numbers. By desig
 
 **Time zones** are names of the time zone database ('Europe/Berlin'), abbreviations ('CET') or
 offsets. As in PostgreSQL, an offset counts to the east in the text of a timestamp ('12:00+02') and
-to the west in AT TIME ZONE '+02'.
+to the west in AT TIME ZONE '+02'. `SET TimeZone` chooses the zone of the session: SQL reads, shows,
+casts and truncates moments by its clocks. Remuda's own clients get moments in UTC.
 """
 
 

@@ -249,6 +249,13 @@ def is_span(span: tuple[str, ...]) -> bool:
     return first < last and (first > months or (first, last) == (0, months))
 
 
+def has_moments(t: SqlType) -> bool:
+    """Whether values of the type have a TIMESTAMP WITH TIME ZONE in them."""
+    if t.element is not None:
+        return has_moments(t.element)
+    return t.kind is Kind.TIMESTAMPTZ or any(has_moments(each) for _, each in t.fields)
+
+
 def unrestricted(t: SqlType) -> SqlType:
     """``t`` as the type of an expression: without ``fraction`` and ``span``."""
     if not t.is_restricted:

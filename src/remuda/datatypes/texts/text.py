@@ -11,8 +11,9 @@ from typing import Final, TypeAlias
 
 from remuda.datatypes.coercion import integer_range
 from remuda.datatypes.jsons import normalized
-from remuda.datatypes.sql import Kind, SqlType
+from remuda.datatypes.sql import Kind, SqlType, has_moments
 from remuda.datatypes.texts.arraytext import split_array
+from remuda.datatypes.times.calendar import Clocks
 from remuda.datatypes.times.datetimetext import parse_date, parse_time, parse_timestamp
 from remuda.datatypes.times.intervaltext import parse_interval
 from remuda.datatypes.times.time_digits import fit_of
@@ -32,13 +33,16 @@ _FLOAT = re.compile(
 )
 
 
-def parse_text(text: str, target: SqlType) -> PhysicalValue:
-    """The value of ``target`` that ``text`` denotes.
+def parse_text(text: str, target: SqlType, zone: Clocks | None = None) -> PhysicalValue:
+    """The value of ``target`` that ``text`` denotes. ``zone`` is that of moments whose text names
+    none; None: UTC.
 
     Raises InvalidText, InvalidDatetime, NumericOverflow or StringTooLong, without a position.
     """
     if target.is_text:
         return check_length(text, target)
+    if zone is not None and has_moments(target):
+        return _parse_moment(text, target, zone)
     parse = _PARSERS.get(target.kind)
     if parse is None:
         raise _bad_text(text, target)
@@ -47,6 +51,15 @@ def parse_text(text: str, target: SqlType) -> PhysicalValue:
         return found
     fit = fit_of(target)
     return found if fit is None else fit(found)
+
+
+def _parse_moment(text: str, target: SqlType, zone: Clocks) -> PhysicalValue:
+    if target.element is None:
+        found = parse_timestamp(text, zoned=True, here=zone.at_local)
+        fit = fit_of(target)
+        return found if fit is None else fit(found)
+    items = split_array(text.strip())
+    return tuple([None if i is None else parse_text(i, target.element, zone) for i in items])
 
 
 def type_name(t: SqlType) -> str:

@@ -10,14 +10,17 @@ import numpy as np
 from remuda.datatypes.numeric import shown_scale
 from remuda.datatypes.sql import INTEGER_KINDS, TEXT_KINDS, Kind, SqlType
 from remuda.datatypes.texts.arraytext import array_text, row_text
-from remuda.datatypes.times.calendar import date_text, timestamp_text, zoned_text
+from remuda.datatypes.times.calendar import Clocks, date_text, moment_text, timestamp_text, zoned_text
 from remuda.datatypes.times.intervals import clock_text, interval_text, unpack
 from remuda.datatypes.uuids import uuid_text
 from remuda.datatypes.values import from_physical
 
 
-def text_of(source: SqlType) -> Callable[[Any], str]:
-    """The function from a physical value (not NULL) to its text; for every type."""
+def text_of(source: SqlType, zone: Clocks | None = None) -> Callable[[Any], str]:
+    """The function from a physical value (not NULL) to its text; for every type. Moments are
+    written by the clocks of ``zone``; None: UTC."""
+    if zone is not None and source.kind is Kind.TIMESTAMPTZ:
+        return lambda value: moment_text(value, zone)
     simple = _TEXTS.get(source.kind)
     if simple is not None:
         return simple
@@ -26,10 +29,10 @@ def text_of(source: SqlType) -> Callable[[Any], str]:
             return lambda value: interval_text(*unpack(value))
         case Kind.ARRAY:
             assert source.element is not None
-            element = part_text(source.element)
+            element = part_text(source.element, zone)
             return lambda value: array_text([None if v is None else element(v) for v in value])
         case Kind.ROW:
-            fields = [part_text(t) for _, t in source.fields]
+            fields = [part_text(t, zone) for _, t in source.fields]
             return lambda value: row_text(
                 [None if v is None else text(v) for v, text in zip(value, fields, strict=True)]
             )
@@ -50,11 +53,11 @@ def text_of(source: SqlType) -> Callable[[Any], str]:
             return lambda value: str(from_physical(value, source))
 
 
-def part_text(source: SqlType) -> Callable[[Any], str]:
+def part_text(source: SqlType, zone: Clocks | None = None) -> Callable[[Any], str]:
     """Inside arrays and rows a truth value is one letter, as in PostgreSQL."""
     if source.kind is Kind.BOOLEAN:
         return lambda value: "t" if value else "f"
-    return text_of(source)
+    return text_of(source, zone)
 
 
 _TEXTS: Final[dict[Kind, Callable[[Any], str]]] = {

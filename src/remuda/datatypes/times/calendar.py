@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Final
+from typing import Final, Protocol
 
 from remuda.datatypes.times.intervals import clock_text
 
@@ -88,10 +88,42 @@ def ordinal_suffix(digits: str) -> str:
     return {"1": "st", "2": "nd", "3": "rd"}.get(digits[-1], "th")
 
 
+class Clocks(Protocol):
+    """Those of a time zone: their offset to UTC, in microseconds."""
+
+    def at_utc(self, micros: int) -> int: ...
+
+    def at_local(self, micros: int) -> int: ...
+
+
 def zoned_text(micros: int) -> str:
     """A TIMESTAMPTZ as PostgreSQL shows it in UTC."""
-    text = timestamp_text(micros)
-    return text + "+00" if not text.endswith(" BC") else text.removesuffix(" BC") + "+00 BC"
+    return _with_offset(timestamp_text(micros), "+00")
+
+
+def moment_text(micros: int, zone: Clocks) -> str:
+    """A TIMESTAMPTZ as PostgreSQL shows it in another zone: ``2024-07-01 12:00:00+02``."""
+    offset = zone.at_utc(micros)
+    return _with_offset(timestamp_text(micros + offset), offset_text(offset))
+
+
+def _with_offset(text: str, offset: str) -> str:
+    return text + offset if not text.endswith(" BC") else f"{text.removesuffix(' BC')}{offset} BC"
+
+
+def offset_text(micros: int) -> str:
+    """An offset as it stands behind a time: ``+02``, ``-03:30``."""
+    return ("-" if micros < 0 else "+") + offset_digits(abs(micros) // 1_000_000)
+
+
+def offset_digits(seconds: int) -> str:
+    """The size of an offset: ``02``, ``03:30``."""
+    minutes, second = divmod(seconds, 60)
+    hour, minute = divmod(minutes, 60)
+    text = f"{hour:02d}"
+    if minute or second:
+        text += f":{minute:02d}"
+    return f"{text}:{second:02d}" if second else text
 
 
 def timestamp_text(micros: int) -> str:

@@ -56,11 +56,13 @@ def parse_time(text: str) -> int:
     return micros
 
 
-def parse_timestamp(text: str, *, zoned: bool) -> int:
-    """Microseconds since 1970-01-01, in UTC if ``zoned``; else a zone is not looked at."""
+def parse_timestamp(text: str, *, zoned: bool, here: Callable[[int], int] | None = None) -> int:
+    """Microseconds since 1970-01-01, in UTC if ``zoned``; else a zone is not looked at. ``here`` is
+    the offset at a local time where the text names no zone; None: UTC."""
     kind = "timestamp with time zone" if zoned else "timestamp"
     days, time, offset = _moment(text, kind, "2013-01-31 23:59:59.5")
     micros = days * MICROS_PER_DAY + time
+    offset = offset or here
     if zoned and offset is not None:
         micros -= offset(micros)
     if not _FIRST_DAY * MICROS_PER_DAY <= micros < 2**63:

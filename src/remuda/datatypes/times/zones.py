@@ -65,6 +65,12 @@ class Zone:
         both = [clock.replace(tzinfo=self._info, fold=fold).utcoffset() for fold in (0, 1)]
         return min(offset // _MICRO for offset in both if offset is not None)
 
+    def called(self, micros: int) -> str:
+        """What the zone calls its time at a time in UTC: ``CEST``; of a fixed offset, its name."""
+        if self._info is None:
+            return self.name
+        return _moment(micros).replace(tzinfo=dt.UTC).astimezone(self._info).tzname() or ""
+
     def _called(self, micros: int) -> int:
         """The offset at the last time at which the zone used the abbreviation, or at its first use
         after; what it has at the time itself if it never does."""

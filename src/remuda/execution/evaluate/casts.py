@@ -45,7 +45,7 @@ _JSON_NUMBER = decimal(38, 10)
 
 def cast(source: SqlType, target: SqlType) -> Kernel:
     """The conversion as a strict kernel over one column. Raises TypeMismatch if there is none."""
-    convert = _conversion(source, target)
+    convert = conversion(source, target)
     arrow = engine_type(target)
 
     def kernel(values: list[Value], _: int) -> pa.Array:
@@ -60,7 +60,7 @@ def cast(source: SqlType, target: SqlType) -> Kernel:
 Conversion = Callable[[pa.Array], pa.Array]
 
 
-def _conversion(source: SqlType, target: SqlType) -> Conversion:
+def conversion(source: SqlType, target: SqlType) -> Conversion:
     if source.kind is Kind.NULL:
         return lambda array: array
     if target.is_text:
@@ -68,7 +68,7 @@ def _conversion(source: SqlType, target: SqlType) -> Conversion:
     if source.is_text:
         return lambda array: parse_column(array, target)
     if source.is_nested:
-        return _nested_conversion(source, target)
+        return nested_conversion(source, target, conversion)
     if source.kind is Kind.JSON and target.kind is not Kind.JSON:
         return lambda array: _from_json(array, target)
     if target.is_integer:
@@ -90,18 +90,21 @@ def _conversion(source: SqlType, target: SqlType) -> Conversion:
 # --- nested values and JSON ------------------------------------------------------------------
 
 
-def _nested_conversion(source: SqlType, target: SqlType) -> Conversion:
+def nested_conversion(
+    source: SqlType, target: SqlType, conversion_of: Callable[[SqlType, SqlType], Conversion]
+) -> Conversion:
     """Arrays element by element, rows field by field; lengths and NULLs stay."""
     arrow = engine_type(target)
     if source.element is not None and target.element is not None:
         element = target.element
-        convert = _conversion(source.element, element)
+        convert = conversion_of(source.element, element)
         if source.element == element:
             return lambda array: array
         return lambda array: list_over(array, canonical(convert(array.values), element), arrow)
     pairs = zip(source.fields, target.fields, strict=True)
     fields = [
-        (None if have == want else _conversion(have, want), want) for (_, have), (_, want) in pairs
+        (None if have == want else conversion_of(have, want), want)
+        for (_, have), (_, want) in pairs
     ]
 
     def rows(array: pa.Array) -> pa.Array:
@@ -132,7 +135,7 @@ def _from_json(array: pa.Array, target: SqlType) -> pa.Array:
         return parse_column(texts, target).take(unique.indices)
     exact = parse_column(texts, _JSON_NUMBER) if target.is_integer else None
     if exact is not None:
-        return _conversion(_JSON_NUMBER, target)(exact).take(unique.indices)
+        return conversion(_JSON_NUMBER, target)(exact).take(unique.indices)
     return parse_column(texts, target).take(unique.indices)
 
 

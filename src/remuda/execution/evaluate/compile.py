@@ -34,6 +34,7 @@ from remuda.execution.evaluate.quoting import OWN_NULLS, QUOTING_STRICT
 from remuda.execution.evaluate.regex import REGEX_FUNCTIONS
 from remuda.execution.evaluate.sampling import sampled
 from remuda.execution.evaluate.second_fractions import interval_fields, round_fraction
+from remuda.execution.evaluate.session_zones import SESSION_ZONE_FUNCTIONS
 from remuda.execution.evaluate.temporal import add_interval, date_trunc, extract
 from remuda.execution.evaluate.text import TEXT_FUNCTIONS
 from remuda.execution.evaluate.trigonometry import TRIGONOMETRY
@@ -73,6 +74,7 @@ STRICT: dict[str, Callable[[Call], Kernel]] = {
     **QUOTING_STRICT,
     **INTERVAL_FUNCTIONS,
     **ZONE_FUNCTIONS,
+    **SESSION_ZONE_FUNCTIONS,
     **STRICT_NESTED,
     "mod": arithmetic,
     "not": _negation,

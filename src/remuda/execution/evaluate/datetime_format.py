@@ -102,12 +102,16 @@ def field_of_match(match: re.Match[str]) -> Field:
     return Field(name, "FM" not in match["prefix"].upper(), suffix)
 
 
-def to_char(moment: Moment, template: str) -> str:
-    """``moment`` as ``template`` says."""
+def to_char(moment: Moment, template: str, east: int = 0, called: str = "UTC") -> str:
+    """``moment`` as ``template`` says. It is of a clock ``east`` seconds of UTC, in a zone that is
+    ``called`` so, if it is zoned."""
     pieces: list[str] = []
     for part in fields_of(template):
         if isinstance(part, str):
             pieces.append(part)
+            continue
+        if part.name.upper() in _ZONE_NAMES and moment.zoned:
+            pieces.append(_zone_text(part, east, called))
             continue
         text = _text(moment, part)
         if part.suffix and part.name in NUMERIC_FIELDS:
@@ -115,6 +119,23 @@ def to_char(moment: Moment, template: str) -> str:
             text += suffix.upper() if part.suffix == "TH" else suffix
         pieces.append(text)
     return "".join(pieces)
+
+
+_ZONE_NAMES: Final = ("TZ", "OF", "TZH", "TZM")
+
+
+def _zone_text(field: Field, east: int, called: str) -> str:
+    hours, minutes = divmod(abs(east) // 60, 60)
+    sign = "-" if east < 0 else "+"
+    match field.name.upper():
+        case "TZ":
+            return called.lower() if field.name == "tz" else called.upper()
+        case "TZM":
+            return f"{minutes:02d}"
+        case "OF" if minutes:
+            return f"{sign}{hours:02d}:{minutes:02d}"
+        case _:
+            return f"{sign}{hours:02d}" if field.fill else f"{sign}{hours}"
 
 
 def _text(moment: Moment, field: Field) -> str:
@@ -128,9 +149,7 @@ def _text(moment: Moment, field: Field) -> str:
     if upper in ("BC", "AD", "B.C.", "A.D."):
         return _dotted("BC" if moment.year <= 0 else "AD", name)
     if upper in ("TZ", "OF"):
-        if not moment.zoned:
-            return "" if upper == "TZ" else "+00"
-        return "+00" if upper == "OF" else "utc" if name == "tz" else "UTC"
+        return "" if upper == "TZ" else "+00"
     if upper == "RM":
         text = ROMAN[moment.month - 1]
         text = text.ljust(4) if field.fill else text

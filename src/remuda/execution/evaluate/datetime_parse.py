@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final, TypeAlias
 
+from remuda.datatypes.times.zones import Zone
 from remuda.errors import DatetimeOverflow, InvalidDatetime, UnsupportedValue
 from remuda.execution.evaluate.datetime_assembly import Values, assembled, to_digits
 from remuda.execution.evaluate.datetime_format import (
@@ -48,6 +49,7 @@ _ISO: Final = frozenset({"IYYY", "IYY", "IY", "I", "IW", "ID", "IDDD"})
 _GREGORIAN: Final = frozenset({
     "Y,YYY", "YYYY", "YYY", "YY", "Y", "MM", "MONTH", "MON", "RM", "DDD", "DD", "D", "WW", "W",
 })  # fmt: skip
+_ZONE_FIELDS: Final = ("zone hours", "zone minutes")
 _FRACTIONS: Final = {"millis": 3, "micros": 6}
 _NAMES: Final = {
     "MONTH": ("month", tuple(MONTHS)),
@@ -329,10 +331,14 @@ def _near_2020(value: int) -> int:
     return value + (2000 if value < 520 else 1000 if value < 1000 else 0)
 
 
-def parsed_micros(text: str, template: str) -> int:
-    """Microseconds since 1970-01-01 UTC. Raises InvalidDatetime or DatetimeOverflow."""
+def parsed_micros(text: str, template: str, zone: Zone | None = None) -> int:
+    """Microseconds since 1970-01-01 UTC; by the clocks of ``zone`` unless the template has a zone.
+    Raises InvalidDatetime or DatetimeOverflow."""
     values = Reader(text, template).values
-    return to_digits(assembled(values), values.fraction).instant
+    found = to_digits(assembled(values), values.fraction).instant
+    if zone is None or not values.fields.keys().isdisjoint(_ZONE_FIELDS):
+        return found
+    return found - zone.at_local(found)
 
 
 def parsed_days(text: str, template: str) -> int:

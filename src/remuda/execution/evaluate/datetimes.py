@@ -109,10 +109,10 @@ def _make_timestamp(*parts: Any) -> int:
     micros = _make_date(year, month, day) * _DAY + _make_time(hour, minute, second)
     if hour == 24:
         micros += _DAY
-    return _checked_micros(micros)
+    return checked_micros(micros)
 
 
-def _checked_micros(micros: int) -> int:
+def checked_micros(micros: int) -> int:
     if not FIRST_TIMESTAMP <= micros < END_OF_TIMESTAMPS:
         raise DatetimeOverflow("timestamp out of range")
     return micros
@@ -125,7 +125,7 @@ def _date_bin(stride: bytes, source: int, origin: int) -> int:
     width = days * _DAY + micros
     if width <= 0:
         raise DatetimeOverflow("stride must be greater than zero")
-    return _checked_micros(origin + (source - origin) // width * width)
+    return checked_micros(origin + (source - origin) // width * width)
 
 
 def _from_epoch(seconds: float) -> int:
@@ -134,13 +134,13 @@ def _from_epoch(seconds: float) -> int:
     if abs(seconds) > 1e13:
         raise DatetimeOverflow(f'timestamp out of range: "{seconds:g}"')
     since = round((seconds - _YEAR_2000) * 1_000_000)
-    return _checked_micros(since + _YEAR_2000 * 1_000_000)
+    return checked_micros(since + _YEAR_2000 * 1_000_000)
 
 
 def _to_timestamp(call: Call) -> Kernel:
     if len(call.arguments) == 1:
         return physical_rows(_from_epoch)(call)
-    return physical_rows(lambda text, form: _checked_micros(parsed_micros(text, form)))(call)
+    return physical_rows(lambda text, form: checked_micros(parsed_micros(text, form)))(call)
 
 
 def _always_true(_: Call) -> Kernel:

@@ -389,14 +389,15 @@ def json_form(type_: SqlType) -> Callable[[Any], Any]:
     if type_.is_float:
         return lambda value: Decimal(text(value)) if np.isfinite(value) else text(value)
     if kind in (Kind.TIMESTAMP, Kind.TIMESTAMPTZ):
-        return lambda value: _iso(text(value))
+        return lambda value: iso_text(text(value))
     return text
 
 
-def _iso(text: str) -> str:
+def iso_text(text: str) -> str:
     """``2020-01-01T10:00:00+00:00``"""
-    whole = text.replace(" ", "T", 1)
-    return whole + ":00" if whole[-3:-2] in "+-" and len(whole) > 10 else whole
+    whole = text.removesuffix(" BC").replace(" ", "T", 1)
+    era = " BC" if text.endswith(" BC") else ""
+    return whole + (":00" if whole[-3:-2] in "+-" and len(whole) > 10 else "") + era
 
 
 def _to_json(call: Call) -> Kernel:
@@ -446,7 +447,10 @@ def key_text(type_: SqlType) -> Callable[[Any], str]:
     """How a value is written as the key of an object."""
     if type_.is_nested or type_.kind is Kind.JSON:
         raise InvalidParameterValue("key value must be scalar, not array, composite, or json")
-    return text_of(type_)
+    text = text_of(type_)
+    if type_.kind in (Kind.TIMESTAMP, Kind.TIMESTAMPTZ):
+        return lambda value: iso_text(text(value))
+    return text
 
 
 def _object(keys: tuple[str | None, ...], values: tuple[str | None, ...] | None = None) -> str:

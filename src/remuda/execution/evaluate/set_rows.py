@@ -16,6 +16,8 @@ from remuda.datatypes.arrow import engine_type
 from remuda.datatypes.jsons import Json, json_text, parse_json
 from remuda.datatypes.sql import Kind, SqlType
 from remuda.datatypes.times.intervals import MICROS_PER_DAY, unpack
+from remuda.datatypes.times.session_zones import UTC, session_zone
+from remuda.datatypes.times.zones import Zone
 from remuda.datatypes.values import PhysicalValue
 from remuda.errors import InputError, InvalidDatetime
 from remuda.execution.evaluate.json_paths import found
@@ -23,6 +25,7 @@ from remuda.execution.evaluate.json_records import record, recordset
 from remuda.execution.evaluate.points import add_months
 from remuda.execution.evaluate.regex import split
 from remuda.execution.evaluate.regex_syntax import compiled
+from remuda.execution.evaluate.session_zones import move
 from remuda.limits import BATCH_ROWS
 
 Column: TypeAlias = list[PhysicalValue] | pa.Array
@@ -53,11 +56,11 @@ def _integers(start: int, stop: int, step: int, sql_type: SqlType) -> Iterator[P
 
 
 def _series(
-    start: Any, stop: Any, step: Any = None, *, types: Sequence[SqlType]
+    start: Any, stop: Any, step: Any = None, zone: str = UTC, *, types: Sequence[SqlType]
 ) -> Iterator[Piece]:
     [sql_type] = types
     if sql_type.kind in (Kind.TIMESTAMP, Kind.TIMESTAMPTZ):
-        yield from _moments(start, stop, step, sql_type)
+        yield from _moments(start, stop, step, sql_type, session_zone(zone))
         return
     if step is None:
         step = 10 ** (sql_type.scale or 0)
@@ -66,13 +69,15 @@ def _series(
     yield from _integers(start, stop, step, sql_type)
 
 
-def _moments(start: int, stop: int, step: bytes, sql_type: SqlType) -> Iterator[Piece]:
+def _moments(
+    start: int, stop: int, step: bytes, sql_type: SqlType, zone: Zone | None
+) -> Iterator[Piece]:
     months, days, micros = unpack(step)
     fixed = days * MICROS_PER_DAY + micros
     length = months * 30 * MICROS_PER_DAY + fixed
     if length == 0:
         raise InputError("step size cannot equal zero")
-    if not months:
+    if not months and (not days or zone is None):
         yield from _times(start, stop, fixed, sql_type)
         return
     moments: list[PhysicalValue] = []
@@ -82,6 +87,9 @@ def _moments(start: int, stop: int, step: bytes, sql_type: SqlType) -> Iterator[
         if len(moments) == SMALL_PIECE:
             yield (moments,)
             moments = []
+        if zone is not None:
+            moment = move(moment, months, days, micros, zone)
+            continue
         day, time = divmod(moment, MICROS_PER_DAY)
         moved = add_months(np.array([day], np.int64), np.array([months], np.int64))
         moment = int(moved[0]) * MICROS_PER_DAY + time + fixed

@@ -26,7 +26,7 @@ from remuda.plan.expression import Call, Literal
 from remuda.plan.functions.datetime_fields import ZONE_FIELDS
 
 _YEAR_SPANS = {"year": 1, "decade": 10, "century": 100, "millennium": 1000}
-_TIME_UNITS = {
+TIME_UNITS = {
     "hour": 3_600_000_000,
     "minute": 60_000_000,
     "second": 1_000_000,
@@ -84,11 +84,11 @@ def _extracted(field: str, days: Data, micros: Data) -> Data:
     """The field as int64; ``second`` and ``epoch`` in microseconds, ``milliseconds`` times 1000."""
     match field:
         case "hour":
-            return micros // _TIME_UNITS["hour"]
+            return micros // TIME_UNITS["hour"]
         case "minute":
-            return micros // _TIME_UNITS["minute"] % 60
+            return micros // TIME_UNITS["minute"] % 60
         case "second" | "milliseconds" | "microseconds":
-            return micros % _TIME_UNITS["minute"]
+            return micros % TIME_UNITS["minute"]
         case "epoch" | "julian":
             return days * DAY + micros if field == "epoch" else _julian(days, micros)
         case "dow":
@@ -148,16 +148,16 @@ def date_trunc(call: Call) -> Kernel:
         if source == INTERVAL:
             return truncated_interval(field, value)
         days, micros = point_parts(data_of(value), source)
-        days, micros = _truncated(field, days, micros)
+        days, micros = truncated(field, days, micros)
         data = days if call.type.kind is Kind.DATE else days * DAY + micros
         return array_from(data, arrow, validity(value))
 
     return kernel
 
 
-def _truncated(field: str, days: Data, micros: Data) -> tuple[Data, Data]:
-    if field in _TIME_UNITS:
-        return days, micros - micros % _TIME_UNITS[field]
+def truncated(field: str, days: Data, micros: Data) -> tuple[Data, Data]:
+    if field in TIME_UNITS:
+        return days, micros - micros % TIME_UNITS[field]
     midnight = np.zeros(len(micros), np.int64)
     if field == "day":
         return days, midnight

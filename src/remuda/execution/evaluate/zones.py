@@ -1,4 +1,4 @@
-"""``timestamp AT TIME ZONE zone``: offsets are looked up once per quarter of an hour."""
+"""``timestamp AT TIME ZONE zone``: the clock there, or the moment of a clock there."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import pyarrow as pa
 from remuda.datatypes.arrow import engine_type
 from remuda.datatypes.sql import INTERVAL, TIMESTAMP
 from remuda.datatypes.times.intervals import unpack
+from remuda.datatypes.times.zone_columns import offsets
 from remuda.datatypes.times.zones import Zone, zone
 from remuda.errors import DatetimeOverflow, InvalidParameterValue
 from remuda.execution.arrays import Data, array_from, data_of
@@ -17,7 +18,6 @@ from remuda.execution.evaluate.kernel import Kernel, column
 from remuda.execution.evaluate.numbers import Value, invalid_mask, validity
 from remuda.plan.expression import Call
 
-_QUARTER = 900_000_000
 _LIMIT = 2**62
 
 
@@ -34,11 +34,11 @@ def _timezone(call: Call) -> Kernel:
             data = np.where(invalid, 0, data)
         if len(data) and max(-int(data.min()), int(data.max())) > _LIMIT:
             raise DatetimeOverflow("timestamp out of range")
-        offsets = np.zeros(rows, np.int64)
+        east = np.zeros(rows, np.int64)
         for name, places in _by_zone(values[0], rows):
             found = _zone(name, by_interval)
-            offsets[places] = _offsets(found, data[places], to_utc)
-        moved = data - offsets if to_utc else data + offsets
+            east[places] = offsets(found, data[places], to_utc)
+        moved = data - east if to_utc else data + east
         return array_from(moved, arrow, validity(*values))
 
     return kernel
@@ -62,16 +62,6 @@ def _zone(name: str | bytes, by_interval: bool) -> Zone:
     if months or days:
         raise InvalidParameterValue("interval time zone must not include months or days")
     return Zone("", micros, None)
-
-
-def _offsets(found: Zone, data: Data, to_utc: bool) -> Data:
-    if found.fixed is not None:
-        return np.full(len(data), found.fixed, np.int64)
-    quarters, inverse = np.unique(data // _QUARTER, return_inverse=True)
-    look_up: Callable[[int], int] = found.at_local if to_utc else found.at_utc
-    offsets = np.array([look_up(int(q) * _QUARTER) for q in quarters], np.int64)
-    taken: Data = offsets[inverse] if len(offsets) else np.zeros(0, np.int64)
-    return taken
 
 
 ZONE_FUNCTIONS: dict[str, Callable[[Call], Kernel]] = {"timezone": _timezone}

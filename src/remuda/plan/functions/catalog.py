@@ -33,6 +33,7 @@ from remuda.plan.functions import json as function_json
 from remuda.plan.functions import numbers as function_numbers
 from remuda.plan.functions import operators as function_operators
 from remuda.plan.functions import sampling as function_sampling
+from remuda.plan.functions import session_zone as function_session_zone
 from remuda.plan.functions import text as function_text
 from remuda.plan.functions import windows as function_windows
 from remuda.plan.functions.dates import extract_signature
@@ -79,6 +80,7 @@ _FAMILIES: Final = (
     function_sampling,
     function_arrays,
     function_json,
+    function_session_zone,
 )
 """Each has FUNCTIONS and ALIASES. A new family: a module of that form, and its name here."""
 
@@ -109,6 +111,7 @@ INTERNAL: Final = (
         }
     )
     | function_arrays.INTERNAL
+    | function_session_zone.INTERNAL
 )
 """Names that only the binder writes."""
 

@@ -31,7 +31,7 @@ EXTRACT_FIELDS: Final[dict[str, SqlType]] = {
 DuckDB, so that they make cheap keys. ``epoch`` unscaled is just the count of microseconds."""
 
 ZONE_FIELDS: Final = ("timezone", "timezone_hour", "timezone_minute")
-"""Of TIMESTAMP WITH TIME ZONE only, where they are 0: it is shown in UTC."""
+"""Of TIMESTAMP WITH TIME ZONE only: the offset of the session's zone."""
 TIME_FIELDS: Final = ("hour", "minute", "second", "milliseconds", "microseconds")
 TRUNC_FIELDS: Final = (
     "millennium", "century", "decade", "year", "quarter", "month", "week", "day",

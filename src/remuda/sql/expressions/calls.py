@@ -27,7 +27,7 @@ from remuda.plan.functions.catalog import (
     callable_names,
     extract_signature,
 )
-from remuda.plan.functions.datetime_fields import EXTRACT_FIELDS, TRUNC_FIELDS
+from remuda.plan.functions.datetime_fields import EXTRACT_FIELDS, TIME_FIELDS, TRUNC_FIELDS
 from remuda.plan.functions.set_functions import SET_FUNCTIONS
 from remuda.sql.expressions.aggregates import call_inside
 from remuda.sql.expressions.conversion import is_untyped
@@ -276,6 +276,9 @@ def _date_trunc(binder: ExpressionBinder, node: exp.Anonymous) -> Expression:
     where, places = binder.bind(zone[0]), [zone[0], source]
     there = binder.convert.call("timezone", [where, moment], places, node)
     cut = binder.convert.call("date_trunc", [arguments[0], there], [unit, source], node)
+    if field in TIME_FIELDS:  # in an hour that comes twice, it stays in the same of both
+        less = binder.convert.call("-", [cut, there], [source, source], node)
+        return binder.convert.call("+", [moment, less], [source, source], node)
     return binder.convert.call("timezone", [where, cut], places, node)
 
 

@@ -21,7 +21,7 @@ def special_moment(text: str, target: SqlType) -> Expression | None:
     if target.kind not in _KINDS or word not in {"now", "epoch", *_DAYS}:
         return None
     if word == "epoch":
-        return Cast(target, Literal(DATE, 0)) if target != DATE else Literal(DATE, 0)
+        return Literal(target, 0)
     today = Call(DATE, "current_date", ())
     if word == "now":
         if target == DATE:
