@@ -69,11 +69,6 @@ def test_settings_of_the_startup_packet_count(connect):
         connect(options="-c nosuch=1")
 
 
-def test_another_time_zone_is_a_warning(connect):
-    connection = connect(options="-c TimeZone=Europe/Berlin")
-    assert connection.info.parameter_status("TimeZone") == "UTC"
-
-
 def test_a_prepared_read_by_key_from_both_members(connect, numbers):
     for member in (0, 1):
         connection = connect(member)

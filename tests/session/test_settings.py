@@ -29,7 +29,9 @@ ACCEPTED = [
     ("statement_timeout", "120000", "2min"),
     ("statement_timeout", "0", "0"),
     ("timezone", "utc", "UTC"),
-    ("TIME ZONE", "Etc/UTC", "UTC"),
+    ("TIME ZONE", "etc/utc", "Etc/UTC"),
+    ("timezone", "europe/berlin", "Europe/Berlin"),
+    ("timezone", "-3.5", "<-03:30>+03:30"),
     ("names", "utf-8", "UTF8"),
     ("client_encoding", "UNICODE", "UTF8"),
     ("datestyle", "ISO", "ISO, MDY"),
@@ -46,7 +48,7 @@ ACCEPTED = [
     ("my.setting", "anything", "anything"),
 ]
 REFUSED = [
-    ("timezone", "Europe/Berlin", NotSupported),
+    ("timezone", "Europe/Nowhere", InputError),
     ("client_encoding", "latin1", NotSupported),
     ("datestyle", "German", NotSupported),
     ("datestyle", "ISO, DMY", NotSupported),

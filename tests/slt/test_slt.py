@@ -50,5 +50,6 @@ def test_file(path: Path, variant: tuple[str, remuda.Client]) -> None:
     try:
         assert run_file(path, execute, name) > 0
     finally:
+        execute("RESET ALL")
         for row in execute("SHOW TABLES"):
             execute(f'DROP TABLE "{row[0]}" CASCADE')

@@ -15,6 +15,7 @@ from remuda.datatypes.sql import Kind, SqlType, array
 from remuda.datatypes.texts.arraytext import split_array
 from remuda.datatypes.texts.text import parse_text
 from remuda.datatypes.times import intervals
+from remuda.datatypes.times.session_zones import UTC, session_zone
 from remuda.datatypes.values import (
     PhysicalValue,
     from_physical,
@@ -102,16 +103,17 @@ def is_numeric(oid: int) -> bool:
     return oid == NUMERIC_OID or _ELEMENTS.get(oid) == NUMERIC_OID
 
 
-def decode(data: bytes | None, form: int, oid: int, wanted: SqlType) -> Parameter:
+def decode(data: bytes | None, form: int, oid: int, wanted: SqlType, zone: str = UTC) -> Parameter:
     """One parameter. ``oid`` is what the client has declared, ``wanted`` the type that the plan
-    gives the parameter: it counts where the client has declared none. Raises InvalidText,
+    gives the parameter: it counts where the client has declared none. ``zone`` is that of texts of
+    moments that name none. Raises InvalidText,
     NumericOverflow and other DataErrors, UndefinedType."""
     declared = declared_type(oid)
     target = wanted if declared is None else declared
     if data is None:
         return Parameter(None, target)
     if form == TEXT:
-        return _from_text(_unicode(data), target)
+        return _from_text(_unicode(data), target, zone)
     try:
         if declared is None:
             return _from_binary(data, target, 0)
@@ -134,7 +136,7 @@ def _unicode(data: bytes) -> str:
 # --- text --------------------------------------------------------------------------------------
 
 
-def _from_text(text: str, target: SqlType) -> Parameter:
+def _from_text(text: str, target: SqlType, zone: str) -> Parameter:
     if target.is_text:
         return Parameter(text, sql.VARCHAR)
     if target.kind is Kind.DECIMAL:
@@ -148,7 +150,7 @@ def _from_text(text: str, target: SqlType) -> Parameter:
     if target.kind is Kind.NULL:
         return Parameter(text, sql.VARCHAR)
     plain = sql.unrestricted(target)
-    return Parameter(parse_text(text, plain), plain)
+    return Parameter(parse_text(text, plain, session_zone(zone)), plain)
 
 
 def _decimal_text(text: str) -> Decimal:

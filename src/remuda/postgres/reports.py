@@ -11,7 +11,7 @@ from remuda.errors import (
     RemudaError,
     WrongPassword,
 )
-from remuda.postgres.messages import error_response, notice_response
+from remuda.postgres.messages import error_response
 
 SCHEMA: Final = "public"
 CANNOT_CONNECT: Final = "57P03"
@@ -51,11 +51,6 @@ def sqlstate(error: RemudaError, *, fatal: bool) -> str:
     if isinstance(error, AuthenticationFailed) and not isinstance(error, WrongPassword):
         return "28000"
     return error.sqlstate
-
-
-def warning_message(text: str, *, code: str = "01000", hint: str = "", detail: str = "") -> bytes:
-    fields = {"S": "WARNING", "V": "WARNING", "C": code, "M": text, "D": detail, "H": hint}
-    return notice_response(fields)
 
 
 _COUNTED: Final = frozenset({"SELECT", "UPDATE", "DELETE", "MERGE"})

@@ -19,7 +19,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from remuda.datatypes.buffers import values_of
-from remuda.datatypes.sql import Kind, SqlType
+from remuda.datatypes.sql import Kind, SqlType, has_moments
+from remuda.datatypes.times.calendar import offset_text
+from remuda.datatypes.times.session_zones import UTC, session_zone
+from remuda.datatypes.times.zone_columns import offsets
+from remuda.datatypes.times.zones import Zone
 from remuda.datatypes.uuids import uuid_texts
 from remuda.datatypes.values import PhysicalValue, array_to_values
 from remuda.postgres.binary_values import (
@@ -43,20 +47,22 @@ _NOTHING: Final = pa.scalar(b"", pa.binary())
 
 
 class RowForm:
-    """How rows of a result are written: the types of its columns and the format of each. Immutable.
-    ``row`` writes one row of physical values, ``rows`` columns in engine form."""
+    """How rows of a result are written: the types of its columns and the format of each, and the
+    zone of moments written as text. Immutable. ``row`` writes one row of physical values, ``rows``
+    columns in engine form."""
 
-    def __init__(self, types: Sequence[SqlType], formats: Sequence[int]) -> None:
+    def __init__(self, types: Sequence[SqlType], formats: Sequence[int], zone: str = UTC) -> None:
         self._pairs = list(zip(types, formats, strict=True))
+        self._zone = zone
         self._count = len(self._pairs)
 
     @cached_property
     def _scalars(self) -> list[Encoder]:
-        return [value_encoder(t, f) for t, f in self._pairs]
+        return [value_encoder(t, f, self._zone) for t, f in self._pairs]
 
     @cached_property
     def _columns(self) -> list[ColumnEncoder]:
-        return [_column(t, f) for t, f in self._pairs]
+        return [_column(t, f, self._zone) for t, f in self._pairs]
 
     def row(self, values: Sequence[PhysicalValue]) -> bytes:
         size = 6
@@ -109,25 +115,32 @@ def fixed_width(values: Numbers) -> pa.Array:
     return pa.Array.from_buffers(pa.binary(), len(values), [None, pa.py_buffer(offsets), data])
 
 
-def _column(sql_type: SqlType, form: int) -> ColumnEncoder:
+def _column(sql_type: SqlType, form: int, zone: str) -> ColumnEncoder:
     special = catalog_encoder(sql_type, form)
     if special is None:
-        return column_encoder(sql_type, form)
+        return column_encoder(sql_type, form, zone)
     return _any_array(_one_by_one(sql_type, special))
 
 
-def value_encoder(sql_type: SqlType, form: int) -> Encoder:
+def value_encoder(sql_type: SqlType, form: int, zone: str = UTC) -> Encoder:
     special = catalog_encoder(sql_type, form)
     if special is not None:
         return special
-    return binary_encoder(sql_type) if form else text_encoder(sql_type)
+    return binary_encoder(sql_type) if form else _text_encoder(sql_type, zone)
+
+
+def _text_encoder(sql_type: SqlType, zone: str) -> Encoder:
+    return text_encoder(sql_type, session_zone(zone) if has_moments(sql_type) else None)
 
 
 @lru_cache(maxsize=1024)
-def column_encoder(sql_type: SqlType, form: int) -> ColumnEncoder:
+def column_encoder(sql_type: SqlType, form: int, zone: str = UTC) -> ColumnEncoder:
     known = (_BINARY if form else _TEXT).get(sql_type.kind)
-    write = binary_encoder(sql_type) if form else text_encoder(sql_type)
+    write = binary_encoder(sql_type) if form else _text_encoder(sql_type, zone)
     general = _one_by_one(sql_type, write)
+    there = None if form or sql_type.kind is not Kind.TIMESTAMPTZ else session_zone(zone)
+    if there is not None:
+        return _any_array(_moment_text(there, general))
     return _any_array(general if known is None else known(sql_type, general))
 
 
@@ -270,6 +283,25 @@ def _timestamp_text(suffix: str) -> _Maker:
         return column
 
     return make
+
+
+def _moment_text(zone: Zone, general: ColumnEncoder) -> ColumnEncoder:
+    """Moments by the clocks of a zone."""
+
+    def column(array: pa.Array) -> pa.Array:
+        moments = values_of(array, "<i8")
+        if not _within(moments, (_YEAR_1 + 2) * _DAY, (_YEAR_10000 - 2) * _DAY):
+            return general(array)
+        east, places = np.unique(offsets(zone, moments, to_utc=False), return_inverse=True)
+        suffixes = pa.array([offset_text(int(each)) for each in east], pa.string())
+        clocks = pa.array(moments + east[places], pa.timestamp("us"))
+        if array.null_count:
+            clocks = pc.if_else(array.is_valid(), clocks, None)
+        short = _without_zeros(pc.cast(clocks, pa.string()), "")
+        behind = suffixes.take(pa.array(places, pa.int64()))
+        return pc.binary_join_element_wise(short, behind, "").cast(pa.binary())
+
+    return column
 
 
 def _time_text(_: SqlType, general: ColumnEncoder) -> ColumnEncoder:

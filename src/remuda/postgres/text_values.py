@@ -8,12 +8,14 @@ from typing import Any
 
 from remuda.datatypes.sql import Kind, SqlType
 from remuda.datatypes.texts.valuetext import text_of
+from remuda.datatypes.times.zones import Zone
 from remuda.postgres.binary_values import Encoder
 
 
 @lru_cache(maxsize=1024)
-def text_encoder(sql_type: SqlType) -> Encoder:
-    """As PostgreSQL's output functions write a value: like CAST to text, but for BOOLEAN."""
+def text_encoder(sql_type: SqlType, zone: Zone | None = None) -> Encoder:
+    """As PostgreSQL's output functions write a value: like CAST to text, but for BOOLEAN. Moments
+    are written by the clocks of ``zone``; None: UTC."""
     match sql_type.kind:
         case Kind.BOOLEAN:
             return lambda value: b"t" if value else b"f"
@@ -28,7 +30,7 @@ def text_encoder(sql_type: SqlType) -> Encoder:
         case Kind.NULL:
             return lambda _: b""
         case _:
-            text = text_of(sql_type)
+            text = text_of(sql_type, zone)
             return lambda value: text(value).encode()
 
 

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from remuda.catalog.system_relations import OWNER
 from remuda.datatypes.sql import SqlType
+from remuda.datatypes.times.session_zones import UTC
 from remuda.errors import LimitExceeded, ProtocolError
 from remuda.rpc import codec
 from remuda.session.settings import NAMED_MAX, SETTINGS, Setting, milliseconds
@@ -51,6 +52,11 @@ class ClientSession:
     def engine(self) -> str:
         """grid, spark or auto."""
         return self.values.get("engine", "grid")
+
+    @property
+    def zone(self) -> str:
+        """The time zone, as ``session_zone`` knows it."""
+        return self.values.get("timezone", UTC)
 
     @property
     def rows_max(self) -> int | None:

@@ -6,8 +6,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import fields, is_dataclass, replace
 from typing import Any, Final, TypeVar
 
-from remuda.datatypes.sql import Kind, SqlType
+from remuda.datatypes.sql import Kind, SqlType, has_moments
 from remuda.datatypes.texts.text import parse_text
+from remuda.datatypes.times.session_zones import UTC, session_zone
 from remuda.datatypes.values import PhysicalValue, from_physical, to_physical
 from remuda.errors import InputError, UndefinedSetting, WrongParameters
 from remuda.plan.expression import Call, Expression, Literal, Parameter, Subquery, transform
@@ -33,9 +34,14 @@ _WITH_PARTS: Final = (Kind.DECIMAL, Kind.ARRAY, Kind.ROW)
 
 
 def fitted(
-    values: Sequence[PhysicalValue], given: Sequence[SqlType], wanted: Sequence[SqlType]
+    values: Sequence[PhysicalValue],
+    given: Sequence[SqlType],
+    wanted: Sequence[SqlType],
+    zone: str = UTC,
 ) -> tuple[PhysicalValue, ...] | None:
-    """The same values in the wanted types; None when one of them has no exact counterpart."""
+    """The same values in the wanted types; None when one of them has no exact counterpart. Times
+    without a zone are those of ``zone``, the session's, where a moment is wanted."""
+    here = session_zone(zone)
     result: list[PhysicalValue] = []
     for value, have, want in zip(values, given, wanted, strict=True):
         same = have.kind is want.kind and have.kind not in _WITH_PARTS and want.length is None
@@ -44,7 +50,9 @@ def fitted(
             continue
         try:
             if have.is_text and not want.is_text:  # as a literal is read: date = '2024-01-31'
-                result.append(parse_text(str(value), want))
+                result.append(parse_text(str(value), want, here))
+            elif here is not None and has_moments(have) != has_moments(want):
+                return None  # the plan converts it
             else:
                 result.append(to_physical(from_physical(value, have), want))
         except InputError:
@@ -65,11 +73,11 @@ def with_clock_parameters(plan: Plan, first: int) -> tuple[Plan, tuple[str, ...]
                 names.append(name)
             return Parameter(expression.type, first + names.index(name))
         if isinstance(expression, Subquery):
-            inner = _rewritten((expression.plan, expression.condition), rewrite)
+            inner = rewritten((expression.plan, expression.condition), rewrite)
             return replace(expression, plan=inner[0], condition=inner[1])
         return expression
 
-    return _rewritten(plan, rewrite), tuple(names)
+    return rewritten(plan, rewrite), tuple(names)
 
 
 def with_values(plan: Plan, values: Sequence[PhysicalValue]) -> Plan:
@@ -79,11 +87,11 @@ def with_values(plan: Plan, values: Sequence[PhysicalValue]) -> Plan:
         if isinstance(expression, Parameter):
             return Literal(expression.type, values[expression.index])
         if isinstance(expression, Subquery):
-            inner = _rewritten((expression.plan, expression.condition), rewrite)
+            inner = rewritten((expression.plan, expression.condition), rewrite)
             return replace(expression, plan=inner[0], condition=inner[1])
         return expression
 
-    result: Plan = _rewritten(plan, rewrite)
+    result: Plan = rewritten(plan, rewrite)
     return result
 
 
@@ -131,14 +139,19 @@ def _setting_value(name: str, session: ClientSession) -> str | None:
     return session.value(setting)
 
 
-def _rewritten(value: Any, rewrite: Callable[[Expression], Expression]) -> Any:
-    """``value`` (a plan, an expression, a tuple of such) with its expressions rewritten."""
+def rewritten(
+    value: Any,
+    rewrite: Callable[[Expression], Expression],
+    finish: Callable[[Any], Any] = lambda part: part,
+) -> Any:
+    """``value`` (a plan, an expression, a tuple of such) with its expressions rewritten.
+    ``finish`` gets each part of a plan after that."""
     if isinstance(value, Values):
         return value  # it may be long, and there are no expressions in it
     if isinstance(value, Expression):
         return transform(value, rewrite)
     if isinstance(value, tuple):
-        parts = tuple(_rewritten(part, rewrite) for part in value)
+        parts = tuple(rewritten(part, rewrite, finish) for part in value)
         changed = any(new is not old for new, old in zip(parts, value, strict=True))
         return parts if changed else value
     if not is_dataclass(value) or isinstance(value, type):
@@ -148,7 +161,7 @@ def _rewritten(value: Any, rewrite: Callable[[Expression], Expression]) -> Any:
     changes = {}
     for item in fields(value):
         old = getattr(value, item.name)
-        new = _rewritten(old, rewrite)
+        new = rewritten(old, rewrite, finish)
         if new is not old:
             changes[item.name] = new
-    return replace(value, **changes) if changes else value
+    return finish(replace(value, **changes) if changes else value)

@@ -12,6 +12,7 @@ from remuda.catalog.catalog import Catalog
 from remuda.catalog.statistics import StatisticsReader
 from remuda.datatypes.schema import Column, MapSchema
 from remuda.datatypes.sql import BOOLEAN, VARCHAR, SqlType
+from remuda.datatypes.times.session_zones import UTC
 from remuda.datatypes.values import PhysicalValue
 from remuda.errors import LimitExceeded, RemudaError
 from remuda.execution.evaluate.compile import evaluate_constant
@@ -27,6 +28,7 @@ from remuda.planner.planner import plan_query, without_correlated_recursion
 from remuda.planner.point import PointRead, point_read
 from remuda.session.answer_form import AnswerForm
 from remuda.session.definitions import settled
+from remuda.session.in_zone import in_zone, parts_in_zone
 from remuda.session.keyed_writes import KeyedPlan, of_change, of_insert
 from remuda.session.parameters import check_count, clock_values, with_clock_parameters
 from remuda.session.privileges import Need, needs_of
@@ -256,21 +258,25 @@ class Environment:
         )
 
 
-Key: TypeAlias = tuple[str, tuple[SqlType, ...] | None, bool]
+Key: TypeAlias = tuple[str, tuple[SqlType, ...] | None, bool, str]
+"""Text, types of parameters, whether it runs on one member alone, time zone."""
 
 
-def bound(text: str, types: Sequence[SqlType] | None, catalog: CatalogReader) -> BoundStatement:
-    """Raises SqlSyntaxError and the binder's InputErrors, all with the statement attached."""
+def bound(
+    text: str, types: Sequence[SqlType] | None, catalog: CatalogReader, zone: str = UTC
+) -> BoundStatement:
+    """``zone``: that of the session. Raises SqlSyntaxError and the binder's InputErrors, all with
+    the statement attached."""
     if len(text) > STATEMENT_LENGTH_MAX:
         raise LimitExceeded(f"a statement has at most {STATEMENT_LENGTH_MAX} characters")
-    plain = None if types else literal_insert(text, catalog)
+    plain = None if types else literal_insert(text, catalog, zone)
     if plain is not None:
         return plain
     try:
         parsed = parse(text)
         if types is not None:
             check_count(parsed.parameters, len(types))
-        return bind(parsed, catalog, types)
+        return in_zone(bind(parsed, catalog, types, zone), zone)
     except RemudaError as error:
         error.statement = error.statement or text
         raise
@@ -461,11 +467,17 @@ def _scans(plan: Logical) -> Iterator[Scan]:
 
 
 def argument_values(
-    text: str, tree: ExecuteTree, types: Sequence[SqlType], catalog: Catalog, now_micros: int
+    text: str,
+    tree: ExecuteTree,
+    types: Sequence[SqlType],
+    catalog: Catalog,
+    now_micros: int,
+    *,
+    zone: str = UTC,
 ) -> tuple[PhysicalValue, ...]:
     """The values of EXECUTE's arguments. Raises InputErrors and DataErrors."""
     try:
-        bound_arguments = bind_arguments(text, tree, types, catalog)
+        bound_arguments = parts_in_zone(bind_arguments(text, tree, types, catalog, zone), zone)
     except RemudaError as error:
         error.statement = text
         raise

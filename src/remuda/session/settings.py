@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Final
 
+from remuda.datatypes.times.session_zones import zone_name
 from remuda.errors import CannotChangeSetting, InputError, NotSupported, UndefinedSetting
 from remuda.sql.expressions.ignored_settings import BOOL, IGNORED, NUMBER, IgnoredSetting
 from remuda.sql.text.suggest import did_you_mean
@@ -103,23 +104,6 @@ def _no_time(value: str) -> str:
     if milliseconds(value):
         raise Harmful("0")
     return "0"
-
-
-def _time_zone(value: str) -> str:
-    if value.strip().lower() in (
-        "utc",
-        "gmt",
-        "etc/utc",
-        "zulu",
-        "z",
-        "0",
-        "+0",
-        "-0",
-        "+00:00",
-        "local",
-    ):
-        return "UTC"
-    raise Harmful("UTC")
 
 
 def _encoding(value: str) -> str:
@@ -276,7 +260,12 @@ _SETTINGS: Final = (
         + ", ".join(PAUSES),
         _pauses,
     ),
-    Setting("TimeZone", "UTC", "the zone of times with a zone", _time_zone),
+    Setting(
+        "TimeZone",
+        "UTC",
+        "the session's time zone: by its clocks moments are shown, read and taken apart",
+        zone_name,
+    ),
     Setting(
         "transaction_isolation", "serializable", "that of the transaction that is open", _ISOLATION
     ),

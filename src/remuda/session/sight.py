@@ -14,6 +14,7 @@ from remuda.catalog.catalog import Catalog
 from remuda.catalog.users import Role, User, lacking
 from remuda.datatypes.schema import MapSchema, ViewDefinition
 from remuda.datatypes.sql import SqlType
+from remuda.datatypes.times.session_zones import UTC
 from remuda.errors import RemudaError
 from remuda.session.planning import bound
 from remuda.session.privileges import needs_of
@@ -65,11 +66,11 @@ class Sight:
         self.listed = True
         return self._seen
 
-    def bound(self, text: str, types: Sequence[SqlType] | None) -> BoundStatement:
+    def bound(self, text: str, types: Sequence[SqlType] | None, zone: str = UTC) -> BoundStatement:
         """Raises what ``planning.bound`` raises, and InsufficientPrivilege where that, or the
         statement itself, would tell of a map that the user may not know."""
         try:
-            statement = bound(text, types, self)
+            statement = bound(text, types, self, zone)
         except RemudaError:
             self._refuse()
             raise

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from sqlglot import exp
 
 from remuda.datatypes.sql import SqlType
+from remuda.datatypes.times.session_zones import UTC, session_zone
 from remuda.errors import NotSupported, RemudaError
 from remuda.plan.expression import Expression
 from remuda.plan.logical import Logical
@@ -100,13 +101,14 @@ def bind(
     parsed: ParsedStatement,
     catalog: CatalogReader,
     parameter_types: Sequence[SqlType | None] | None = None,
+    zone: str = UTC,
 ) -> BoundStatement:
     """Resolve names and types. ``parameter_types`` are types that the client fixed; the others are
-    inferred from where the parameters stand.
+    inferred from where the parameters stand. ``zone``: that of the session, for literals.
 
     Raises the InputErrors with position and suggestion, LimitExceeded for deep nesting.
     """
-    context = Context(parsed.text, catalog, parsed.parameters, parameter_types)
+    context = Context(parsed.text, catalog, parsed.parameters, parameter_types, session_zone(zone))
     try:
         return _bind(context, parsed)
     except RemudaError as error:
@@ -191,10 +193,14 @@ def _bind_other(context: Context, parsed: ParsedStatement) -> BoundStatement:
 
 
 def bind_arguments(
-    text: str, tree: ExecuteTree, types: Sequence[SqlType], catalog: CatalogReader
+    text: str,
+    tree: ExecuteTree,
+    types: Sequence[SqlType],
+    catalog: CatalogReader,
+    zone: str = UTC,
 ) -> tuple[Expression, ...]:
     """The arguments of an EXECUTE in ``text``, constants of the parameters' ``types``."""
-    context = Context(text, catalog, 0)
+    context = Context(text, catalog, 0, None, session_zone(zone))
     binder = ExpressionBinder(context, Scope(), Forbidding(context, "EXECUTE parameters"))
     return tuple(
         binder.convert.assigned(binder.bind(node), wanted, node, f"parameter ${number}")

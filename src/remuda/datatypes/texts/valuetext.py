@@ -10,7 +10,13 @@ import numpy as np
 from remuda.datatypes.numeric import shown_scale
 from remuda.datatypes.sql import INTEGER_KINDS, TEXT_KINDS, Kind, SqlType
 from remuda.datatypes.texts.arraytext import array_text, row_text
-from remuda.datatypes.times.calendar import Clocks, date_text, moment_text, timestamp_text, zoned_text
+from remuda.datatypes.times.calendar import (
+    Clocks,
+    date_text,
+    moment_text,
+    timestamp_text,
+    zoned_text,
+)
 from remuda.datatypes.times.intervals import clock_text, interval_text, unpack
 from remuda.datatypes.uuids import uuid_text
 from remuda.datatypes.values import from_physical

@@ -66,7 +66,7 @@ class Zone:
         return min(offset // _MICRO for offset in both if offset is not None)
 
     def called(self, micros: int) -> str:
-        """What the zone calls its time at a time in UTC: ``CEST``; of a fixed offset, its name."""
+        """The name of the zone's time at a time in UTC: ``CEST``; of a fixed offset, its own."""
         if self._info is None:
             return self.name
         return _moment(micros).replace(tzinfo=dt.UTC).astimezone(self._info).tzname() or ""

@@ -53,13 +53,13 @@ def _text(call: Call, place: int) -> str:
 
 
 def to_clock(zone: Zone, data: Data) -> Data:
-    """What the clocks of ``zone`` show at these moments."""
+    """The times that the clocks of ``zone`` show at these moments."""
     local: Data = data + offsets(zone, data, to_utc=False)
     return local
 
 
 def to_moment(zone: Zone, data: Data) -> Data:
-    """When the clocks of ``zone`` show this."""
+    """The moments at which the clocks of ``zone`` show these times."""
     utc: Data = data - offsets(zone, data, to_utc=True)
     return utc
 

@@ -68,6 +68,7 @@ class RunQueries:
         values = packer(types).unpack(message.parameters) if types else ()
         alone = not local and not message.transaction
         alone = alone and not chooses_engine(message.session, text)
+        alone = alone and b'"timezone"' not in message.session
         if alone and self._read_shortly(request, message, text, types, values):
             return
         self._run(request, message, text, types, values, local=local)

@@ -30,7 +30,6 @@ from remuda.postgres.messages import (
     ready_for_query,
 )
 from remuda.postgres.reader import Reader
-from remuda.postgres.reports import warning_message
 from remuda.postgres.rows import RowForm
 from remuda.rpc.client_channel import ClientChannel
 from remuda.session.client_session import ClientSession, PreparedText
@@ -113,7 +112,6 @@ class Backend:
         self._outlet = outlet
         self._client = client
         self._machine = ps.Session()
-        self._warnings: list[bytes] = []
         self._told: dict[str, str] = {}
         self._database = startup.database
         self.secret = secret
@@ -148,19 +146,23 @@ class Backend:
         session = self._client.session
         for name, value in startup.settings:
             setting = setting_of(name)
-            try:
-                session = session.with_value(setting, checked(setting, value))
-            except RemudaError:
-                if setting.name != "TimeZone":
-                    raise
-                # Drivers send the zone of their machine without being asked.
-                self._warnings.append(
-                    warning_message(
-                        f'time zone "{value}" is not used: this session is in UTC',
-                        hint="Times with a zone are shown with +00, and mean the same.",
-                    )
-                )
+            session = session.with_value(setting, checked(setting, value))
         return session
+
+    @property
+    def _settings(self) -> ClientSession:
+        """The session, with SET LOCAL of the transaction that is open."""
+        client = self._client
+        if not client.transaction:
+            return client.session
+        transaction, _ = self._services.statements.transaction(
+            client.transaction, self._outlet, self._outlet.user
+        )
+        return client.session if transaction is None else transaction.session(client.session)
+
+    @property
+    def _zone(self) -> str:
+        return self._settings.zone
 
     def greet(self) -> None:
         """Tell the client that it may begin."""
@@ -173,12 +175,11 @@ class Backend:
         ):
             parts.append(parameter_status(name, value))
         parts.append(backend_key(self._client.pid, self.secret))
-        parts += self._warnings
         parts.append(ready_for_query(ps.IDLE))
         self._outlet.write(b"".join(parts))
 
     def _changed_settings(self) -> list[bytes]:
-        session, parts = self._client.session, []
+        session, parts = self._settings, []
         for name in REPORTED:
             value = session.value(SETTINGS[name.lower()])
             if self._told.get(name) != value:
@@ -265,7 +266,7 @@ class Backend:
         self._outlet.advance()
 
     async def _look(self, text: str) -> None:
-        manner = await self._services.preparing.manner(text, self._outlet.user)
+        manner = await self._services.preparing.manner(text, self._outlet.user, self._zone)
         self._perform(self._machine.looked(manner))
         self._outlet.advance()
 
@@ -287,7 +288,7 @@ class Backend:
         if self._core.departure.dismissing and self._dismissed(prepared.text):
             return
         try:
-            bound = self._services.preparing.bind(prepared, message)
+            bound = self._services.preparing.bind(prepared, message, self._zone)
         except RemudaError as error:
             self._perform(self._machine.failed(error, self._status()))
             return
@@ -336,6 +337,7 @@ class Backend:
             when_taken=self._outlet.when_taken,
             suspended=self._suspended,
             ended=ended,
+            zone=self._zone,
             **options,
         )
         return run
@@ -356,7 +358,7 @@ class Backend:
         if not self._alone():
             return False
         text = bound.planning.text
-        found = self._services.plans.known(text, bound.by.types)
+        found = self._services.plans.known(text, bound.by.types, self._client.session.zone)
         if not isinstance(found, PlannedQuery) or found.locking:
             return False
         read = found.point or found.indexed
@@ -410,7 +412,7 @@ class Backend:
         try:
             if isinstance(entries, RemudaError):
                 raise entries
-            row = RowForm(rows.query.shape.types, portal.formats).row
+            row = RowForm(rows.query.shape.types, portal.formats, self._client.session.zone).row
             found = [row(values) for values in rows.output(entries)]
         except RemudaError as error:
             self._failed(error)

@@ -13,6 +13,7 @@ from remuda.catalog.pg_types import declared_type, modifier
 from remuda.datatypes.arrow import to_engine
 from remuda.datatypes.schema import Column
 from remuda.datatypes.sql import SqlType
+from remuda.datatypes.times.session_zones import UTC
 from remuda.errors import NotSupported
 from remuda.member.queries.cursors import Acknowledged, End
 from remuda.postgres.catalog_values import wire_oid
@@ -66,10 +67,12 @@ class ResultRun:
         described: bool = False,
         silent: bool = False,
         limit: int = 0,
+        zone: str = UTC,
     ) -> None:
         """``when_taken`` acknowledges a page when the client has taken enough of what was written.
         ``fields`` are those that the client was told of (``described``); otherwise they are sent
-        in front of the rows, unless it is ``silent``. ``limit``: 0 for all rows."""
+        in front of the rows, unless it is ``silent``. ``limit``: 0 for all rows. ``zone``: in which
+        moments are written as text."""
         self._write = write
         self._when_taken = when_taken
         self._suspended = suspended
@@ -79,6 +82,7 @@ class ResultRun:
         self._described = described
         self._silent = silent
         self._limit = limit
+        self._zone = zone
         self._sent = 0
         """Since the last Execute."""
         self._waiting = False
@@ -160,7 +164,7 @@ class ResultRun:
         assert self._shape is not None
         columns = self._shape.columns
         formats = self._formats if self._described else (0,) * len(columns)
-        self._form = RowForm(self._shape.types, formats)
+        self._form = RowForm(self._shape.types, formats, self._zone)
         if columns and not self._described and not self._silent:
             self._write(row_description(fields_of(columns), formats))
         return self._form

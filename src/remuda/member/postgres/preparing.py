@@ -96,7 +96,7 @@ class Preparing:
         check_declared(oids)
         if is_blank(text):
             return Prepared("", Manner.SESSION, oids, None, None)
-        found, by = await self._planned(text, oids, user)
+        found, by = await self._planned(text, oids, user, session.zone)
         self._core.access.check(user, found)
         types = parameter_types(found)
         declared = (*oids, *[0] * len(types))[: max(len(types), len(oids))]
@@ -113,14 +113,15 @@ class Preparing:
         planning = Planning(text, by, types, read_as)
         return Prepared(text, manner_of(found), shown_oids, fields, planning)
 
-    async def manner(self, text: str, user: str) -> Manner:
+    async def manner(self, text: str, user: str, zone: str) -> Manner:
         """Raises what planning raises."""
         if is_blank(text):
             return Manner.SESSION
-        return manner_of(await self._plans.plan(text, None, local=False, user=user))
+        found = await self._plans.plan(text, None, local=False, user=user, zone=zone)
+        return manner_of(found)
 
     async def _planned(
-        self, text: str, oids: Sequence[int], user: str
+        self, text: str, oids: Sequence[int], user: str, zone: str
     ) -> tuple[Planned, PlanTypes]:
         """By the types that the binder infers where the declared ones fit into them, so that one
         plan serves all clients (a read by key, above all); otherwise by the declared ones."""
@@ -128,7 +129,7 @@ class Preparing:
         inferred: tuple[SqlType, ...] = ()
         problem: RemudaError | None = None
         try:
-            found = await self._plans.plan(text, None, local=False, user=user)
+            found = await self._plans.plan(text, None, local=False, user=user, zone=zone)
             inferred = parameter_types(found)
             if all(_fits(*pair) for pair in zip(declared, inferred, strict=False)):
                 return found, PlanTypes(None)
@@ -144,7 +145,7 @@ class Preparing:
                 for place, t in enumerate(declared)
             )
             try:
-                found = await self._plans.plan(text, types, local=False, user=user)
+                found = await self._plans.plan(text, types, local=False, user=user, zone=zone)
             except _BY_TYPES as error:
                 problem = problem or error
                 continue
@@ -155,8 +156,8 @@ class Preparing:
     # --- values -------------------------------------------------------------------------------
 
     @staticmethod
-    def bind(prepared: Prepared, message: Bind) -> Bound:
-        """Raises the DataErrors of values."""
+    def bind(prepared: Prepared, message: Bind, zone: str) -> Bound:
+        """``zone``: that of the session. Raises the DataErrors of values."""
         planning = prepared.token
         if planning is None:
             return Bound(Planning("", PlanTypes(None), (), ()), PlanTypes(None), (), ())
@@ -165,7 +166,7 @@ class Preparing:
         if len(formats) < 2:
             formats = (formats or (0,)) * len(message.values)
         found = [
-            decode(value, form, oid, wanted)
+            decode(value, form, oid, wanted, zone)
             for value, form, oid, wanted in zip(
                 message.values, formats, planning.oids, planning.types, strict=False
             )
@@ -174,7 +175,7 @@ class Preparing:
         types = tuple([parameter.type for parameter in found])
         if types == planning.types:
             return Bound(planning, planning.by, types, values)
-        suitable = fitted(values, types, planning.types)
+        suitable = fitted(values, types, planning.types, zone)
         if suitable is not None:
             return Bound(planning, planning.by, planning.types, suitable)
         return Bound(planning, PlanTypes(types), types, values)
@@ -203,7 +204,9 @@ class Preparing:
             case SessionStatement(ExecuteTree() as tree):
                 named = session.prepared.get(tree.name)
                 if named is not None:
-                    inner = await self._plans.plan(named.text, named.types, local=False, user=user)
+                    inner = await self._plans.plan(
+                        named.text, named.types, local=False, user=user, zone=session.zone
+                    )
                     return await self._columns(inner, session, user)
             case _:
                 return None

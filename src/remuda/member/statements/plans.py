@@ -8,6 +8,7 @@ from typing import TypeVar
 
 from remuda.datatypes.schema import MapSchema
 from remuda.datatypes.sql import SqlType
+from remuda.datatypes.times.session_zones import UTC
 from remuda.datatypes.values import PhysicalValue
 from remuda.errors import InputError, LimitExceeded
 from remuda.execution.parallel import rows_read
@@ -66,9 +67,11 @@ class Plans:
         self._cache = PlanCache(statistics.any_stale)
         self._environments: dict[bool, Environment] = {}
 
-    def known(self, text: str, types: tuple[SqlType, ...] | None = None) -> Planned | None:
+    def known(
+        self, text: str, types: tuple[SqlType, ...] | None = None, zone: str = UTC
+    ) -> Planned | None:
         """The cached plan of a statement that runs on the whole cluster."""
-        return self._cache.find((text, types, False), self._environment(local=False))
+        return self._cache.find((text, types, False, zone), self._environment(local=False))
 
     async def fitting(
         self,
@@ -78,11 +81,12 @@ class Plans:
         *,
         local: bool,
         user: str = "",
+        zone: str = UTC,
     ) -> tuple[Planned, tuple[PhysicalValue, ...]]:
         """The plan by the parameter types that the binder infers, if the values fit them exactly;
         otherwise by the types that the client gave. With the values in these types."""
         try:
-            found = await self.plan(text, None, local=local, user=user)
+            found = await self.plan(text, None, local=local, user=user, zone=zone)
         except InputError:
             if not types:
                 raise
@@ -90,23 +94,30 @@ class Plans:
         if found is not None:
             wanted = parameter_types(found)
             check_count(len(wanted), len(values))
-            suitable = fitted(values, types, wanted)
+            suitable = fitted(values, types, wanted, zone)
             if suitable is not None:
                 return found, suitable
-        return await self.plan(text, types, local=local, user=user), values
+        return await self.plan(text, types, local=local, user=user, zone=zone), values
 
     async def plan(
-        self, text: str, types: tuple[SqlType, ...] | None, *, local: bool, user: str = ""
+        self,
+        text: str,
+        types: tuple[SqlType, ...] | None,
+        *,
+        local: bool,
+        user: str = "",
+        zone: str = UTC,
     ) -> Planned:
         """Raises what ``Sight.bound`` raises. ``local``: it runs on this member alone. ``user`` may
-        know of the maps that it has a role on; "" is this member itself."""
-        key = (text, types, local)
+        know of the maps that it has a role on; "" is this member itself. ``zone``: that of the
+        session."""
+        key = (text, types, local, zone)
         found = self._cache.find(key, self._environment(local))
         if found is not None:
             return found
         access, catalog = self._core.access, self._core.catalog
         sight = Sight(catalog.shown, access.catalog(user), access.user(user))
-        statement = await self._work(text, lambda: sight.bound(text, types))
+        statement = await self._work(text, lambda: sight.bound(text, types, zone))
         await self._statistics.refresh(_maps(statement))
         environment = self._environment(local)
         found = self._cache.find(key, environment)  # another client asked the same meanwhile
@@ -123,12 +134,14 @@ class Plans:
         """How many parameters a statement has. Raises SqlSyntaxError."""
         return await self._work(text, lambda: parse(text).parameters)
 
-    async def bound(self, text: str, types: tuple[SqlType, ...], user: str) -> BoundStatement:
+    async def bound(
+        self, text: str, types: tuple[SqlType, ...], user: str, zone: str
+    ) -> BoundStatement:
         """A statement that was planned before, once more as it was before it was planned; of an
         EXPLAIN what it explains."""
         access = self._core.access
         sight = Sight(self._core.catalog.shown, access.catalog(user), access.user(user))
-        found = await self._work(text, lambda: sight.bound(text, types or None))
+        found = await self._work(text, lambda: sight.bound(text, types or None, zone))
         return found.statement if isinstance(found, ExplainStatement) else found
 
     def environment(self) -> Environment:

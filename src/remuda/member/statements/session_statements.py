@@ -100,7 +100,8 @@ class Sessions:
         types = tree.types
         if types is not None:
             types = (*types, *[NULL] * tree.parameters)[: tree.parameters]
-        await self._plans.plan(tree.statement, types, local=local, user=user)  # for its errors
+        # for its errors
+        await self._plans.plan(tree.statement, types, local=local, user=user, zone=session.zone)
         made = session.with_prepared(tree.name, PreparedText(tree.statement.strip(), types))
         return made, "PREPARE"
 
@@ -115,7 +116,14 @@ class Sessions:
             types = parameter_types(found)
             self._check_count(tree, types)
             catalog = self._core.access.catalog(statement.user)
-            values = argument_values(statement.text, tree, types, catalog, statement.started)
+            values = argument_values(
+                statement.text,
+                tree,
+                types,
+                catalog,
+                statement.started,
+                zone=statement.session.zone,
+            )
         except RemudaError as error:
             raise _located(error, statement, tree) from None
         return replace(statement, text=text, values=values, types=types), found, values
@@ -124,7 +132,11 @@ class Sessions:
         """Places in the prepared text mean nothing to who sent EXECUTE."""
         try:
             return await self._plans.plan(
-                text, named.types, local=statement.local, user=statement.user
+                text,
+                named.types,
+                local=statement.local,
+                user=statement.user,
+                zone=statement.session.zone,
             )
         except RemudaError as error:
             error.position = error.statement = None

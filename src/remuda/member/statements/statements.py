@@ -300,9 +300,14 @@ class Statements:
     ) -> tuple[Planned, tuple[PhysicalValue, ...]]:
         text, values, types = statement.text, statement.values, statement.types
         if statement.planned_by is None:
-            return await self._plans.fitting(text, values, types, local=local, user=statement.user)
+            return await self._plans.fitting(
+                text, values, types, local=local, user=statement.user, zone=statement.session.zone
+            )
         types_of_plan = statement.planned_by.types
-        return await self._plans.plan(text, types_of_plan, local=local, user=statement.user), values
+        found = await self._plans.plan(
+            text, types_of_plan, local=local, user=statement.user, zone=statement.session.zone
+        )
+        return found, values
 
     def _fresh(self, statement: Statement) -> Statement:
         """What runs the queries of a statement: a query id serves once."""

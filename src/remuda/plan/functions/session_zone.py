@@ -1,5 +1,5 @@
-"""What depends on the time zone of the session, with the zone as the first argument: types of
-arguments and results. ``session.in_zone`` writes these calls."""
+"""Functions that depend on the time zone of the session, their first argument: types of arguments
+and results. ``session.in_zone`` writes these calls."""
 
 from __future__ import annotations
 

@@ -17,6 +17,8 @@ from sqlglot import exp
 from remuda.datatypes.schema import Column, MapSchema
 from remuda.datatypes.sql import Kind, unrestricted
 from remuda.datatypes.texts.text import parse_text
+from remuda.datatypes.times.session_zones import UTC, session_zone
+from remuda.datatypes.times.zones import Zone
 from remuda.datatypes.values import PhysicalValue
 from remuda.errors import RemudaError
 from remuda.plan.expression import Literal
@@ -58,8 +60,8 @@ class NotPlain(Exception):
     """To be read in the general way."""
 
 
-def literal_insert(text: str, catalog: CatalogReader) -> InsertStatement | None:
-    """The statement, or None if it is not of this form, or wrong."""
+def literal_insert(text: str, catalog: CatalogReader, zone: str = UTC) -> InsertStatement | None:
+    """The statement, or None if it is not of this form, or wrong. ``zone``: the session's."""
     if len(text) < LEAST_LENGTH:
         return None
     head = _HEAD.match(text)
@@ -67,7 +69,7 @@ def literal_insert(text: str, catalog: CatalogReader) -> InsertStatement | None:
     if head is None or schema is None:
         return None
     try:
-        return _statement(text, head, schema, Context(text, catalog, 0))
+        return _statement(text, head, schema, Context(text, catalog, 0, None, session_zone(zone)))
     except (NotPlain, RemudaError):
         return None
 
@@ -84,7 +86,7 @@ def _statement(
         if not column.nullable and position not in positions and defaults[position] is None:
             raise NotPlain  # a row that has no value for it is refused, with its place
     readers = [
-        _reader(schema.columns[position], position in schema.key_positions)
+        _reader(schema.columns[position], position in schema.key_positions, context.zone)
         for position in positions
     ]
     rows: list[tuple[PhysicalValue, ...]] = []
@@ -127,7 +129,7 @@ def _default(column: Column) -> PhysicalValue:
     return value.value
 
 
-def _reader(column: Column, is_key: bool) -> Reader:
+def _reader(column: Column, is_key: bool, zone: Zone | None) -> Reader:
     """The value of a cell in the column's type. Raises NotPlain and DataErrors."""
     sql_type = column.type
     kind = sql_type.kind
@@ -153,7 +155,7 @@ def _reader(column: Column, is_key: bool) -> Reader:
                 return text
             if sql_type.is_text:
                 raise NotPlain
-            return parse_text(text, sql_type)
+            return parse_text(text, sql_type, zone)
         if word.upper() == "NULL":
             if required:
                 raise NotPlain

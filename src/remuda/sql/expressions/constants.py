@@ -34,6 +34,7 @@ from remuda.datatypes.times.calendar import (
     days_in_month,
 )
 from remuda.datatypes.times.intervals import pack, unpack
+from remuda.datatypes.times.zones import Zone
 from remuda.datatypes.values import PhysicalValue
 from remuda.errors import DatetimeOverflow, NumericOverflow
 from remuda.plan.expression import Literal
@@ -110,8 +111,9 @@ def minimal_decimal(literal: Literal) -> Literal:
     return Literal(decimal(len(str(abs(literal.value))), 0), literal.value)
 
 
-def exactly(literal: Literal, target: SqlType) -> Literal | None:
-    """``literal`` as a ``target`` of the same value, or None if there is none (or no such rule)."""
+def exactly(literal: Literal, target: SqlType, zone: Zone | None = None) -> Literal | None:
+    """``literal`` as a ``target`` of the same value, or None if there is none (or no such rule).
+    ``zone``: that of the session, None: UTC."""
     value, source = literal.value, literal.type
     if value is None:
         return Literal(target, None)
@@ -124,7 +126,9 @@ def exactly(literal: Literal, target: SqlType) -> Literal | None:
         return None if value % MICROS_PER_DAY else Literal(DATE, value // MICROS_PER_DAY)
     if source == DATE and target in (TIMESTAMP, TIMESTAMPTZ):
         assert isinstance(value, int)
-        return Literal(target, value * MICROS_PER_DAY)
+        clock = value * MICROS_PER_DAY
+        east = 0 if zone is None or target != TIMESTAMPTZ else zone.at_local(clock)
+        return Literal(target, clock - east)
     if source.is_text and target == SqlType(Kind.VARCHAR):
         return Literal(target, value)
     return None
@@ -149,7 +153,7 @@ def _exact_number(literal: Literal, target: SqlType) -> Literal | None:
     return None
 
 
-def folded_cast(literal: Literal, target: SqlType) -> Literal | None:
+def folded_cast(literal: Literal, target: SqlType, zone: Zone | None = None) -> Literal | None:
     """CAST of a constant, where that is trivial; None leaves it to the evaluator.
 
     Raises a DataError (without position) if the value does not fit.
@@ -157,8 +161,8 @@ def folded_cast(literal: Literal, target: SqlType) -> Literal | None:
     if literal.value is None:
         return Literal(target, None)
     if literal.type.is_text and not target.is_text:
-        return Literal(target, parse_text(str(literal.value), target))
-    exact = exactly(literal, target)
+        return Literal(target, parse_text(str(literal.value), target, zone))
+    exact = exactly(literal, target, zone)
     if exact is not None:
         return exact
     if literal.type.is_text and target.is_text:

@@ -212,7 +212,7 @@ class Converter:
             if moment is not None and expression.type.is_text:
                 return moment
             try:
-                folded = folded_cast(expression, target)
+                folded = folded_cast(expression, target, self.context.zone)
             except DataError as error:
                 raise self.context.located(error, node) from None
             if folded is not None:
@@ -237,7 +237,7 @@ class Converter:
             if moment is not None:
                 return moment
             try:
-                value = parse_text(str(expression.value), wanted)
+                value = parse_text(str(expression.value), wanted, self.context.zone)
             except DataError as error:
                 raise self.context.located(error, node) from None
             if target.kind is Kind.CHAR:
@@ -326,7 +326,7 @@ class Converter:
         target = others.pop()
         for index, expression in enumerate(adapted):
             if isinstance(expression, Literal) and not is_untyped(expression):
-                exact = exactly(expression, target)
+                exact = exactly(expression, target, self.context.zone)
                 if exact is not None:
                     adapted[index] = exact
         return adapted

@@ -116,7 +116,8 @@ def interval_sum(
     amounts = unpack(interval.value)
     if name == "-":
         amounts = (-amounts[0], -amounts[1], -amounts[2])
-    if isinstance(point, Literal) and point.type != TIME:
+    by_clock = point.type == TIMESTAMPTZ and binder.context.zone is not None
+    if isinstance(point, Literal) and point.type != TIME and not by_clock:
         return _moved_constant(binder, point, amounts, places[0])
     parts = [point, *(Literal(BIGINT, amount) for amount in amounts)]
     return binder.convert.call("add_interval", parts, [places[0], *[places[1]] * 3], None)

@@ -9,7 +9,10 @@ from sqlglot import exp
 from sqlglot.tokenizer_core import Token, TokenType
 
 from remuda.datatypes.sql import NULL, SqlType
-from remuda.errors import NotSupported, SqlSyntaxError
+from remuda.datatypes.times.intervals import unpack
+from remuda.datatypes.times.intervaltext import parse_interval
+from remuda.datatypes.times.session_zones import east_of_utc
+from remuda.errors import DataError, InvalidParameterValue, NotSupported, SqlSyntaxError
 from remuda.sql.parsing.table_elements import ElementReader
 from remuda.sql.parsing.token_reader import TokenReader
 from remuda.sql.parsing.transaction import TransactionParser
@@ -108,7 +111,7 @@ class SessionParser(TokenReader):
         if not local and self.accept("session") and not self.word():
             self.fail()
         if self.accept("time", "zone"):
-            return self._value(Name("timezone", self.position()), local)
+            return self._zone_value(local)
         if self.accept("names"):
             return self._value(Name("client_encoding", self.position()), local)
         name = self._setting_name()
@@ -137,6 +140,31 @@ class SessionParser(TokenReader):
         self.end()
         return SetTree(name.text, name.position, ", ".join(parts), local)
 
+    def _zone_value(self, local: bool) -> SetTree:
+        """The rest of SET TIME ZONE: a value, or ``INTERVAL '-08:00' HOUR TO MINUTE``."""
+        name = Name("timezone", self.position())
+        if not self.accept("interval"):
+            return self._value(name, local)
+        token = self.peek()
+        if token is None or token.token_type is not _T.STRING:
+            self.fail()
+        self.index += 1
+        if self.accept("hour", "to"):
+            self.expect("minute")
+        try:
+            months, days, micros = unpack(parse_interval(token.text))
+            zone = None if months or days else east_of_utc(micros / 1_000_000)
+        except (DataError, ValueError):
+            zone = None
+        if zone is None:
+            raise InvalidParameterValue(
+                f"an interval as a time zone has hours and minutes: '{token.text}'",
+                position=position_of_token(self.text, token),
+                hint="Write SET TIME ZONE 'Europe/Berlin', or SET TIME ZONE INTERVAL '-08:00'.",
+            )
+        self.end()
+        return SetTree(name.text, name.position, zone, local)
+
     def _one_value(self) -> str:
         sign = "-" if self.accept("-") else "+" if self.accept("+") else ""
         token = self.peek()
@@ -147,8 +175,6 @@ class SessionParser(TokenReader):
             return sign.removeprefix("+") + token.text
         if sign:
             self.fail()
-        if self.accept("interval"):
-            self.unsupported("an interval as a time zone", "SET TIME ZONE 'UTC'")
         if token.token_type is _T.IDENTIFIER:
             return self.name().text
         if not token.text.replace("_", "a").replace("-", "a").replace("/", "a").isalnum():

@@ -8,6 +8,7 @@ from typing import Final, TypeVar
 from sqlglot import exp
 
 from remuda.datatypes.sql import NULL, VARCHAR, Kind, SqlType
+from remuda.datatypes.times.zones import Zone
 from remuda.errors import LimitExceeded, NotSupported, RemudaError, WrongParameters
 from remuda.plan.expression import ColumnId, Parameter
 from remuda.sql.scope.statements import CatalogReader
@@ -29,8 +30,11 @@ class Context:
         catalog: CatalogReader,
         parameters: int,
         known: Sequence[SqlType | None] | None = None,
+        zone: Zone | None = None,
     ) -> None:
         self.text = text
+        self.zone = zone
+        """That of literals without one; None: UTC."""
         self.catalog = catalog
         self.parameter_types: list[SqlType | None] = [None] * parameters
         for index, found in enumerate((known or ())[:parameters]):
