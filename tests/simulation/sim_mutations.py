@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import remuda.member.membership.catalog_service as catalog_module
-import remuda.member.statements.replanning as planned_again_module
+import remuda.member.sessions.replanning as planned_again_module
 import remuda.member.statements.statements as statements_module
 import remuda.query.stream as stream_module
 from remuda.cluster.agreement import Agreement

@@ -8,8 +8,8 @@ from remuda.member.base.leavers import Leavers
 from remuda.member.commits.jobs import Jobs
 from remuda.member.membership.membership import Membership
 from remuda.member.open_work import OpenWork
+from remuda.member.sessions import replanning as planned_again
 from remuda.member.state.departure import Departure
-from remuda.member.statements import replanning as planned_again
 from remuda.query.registry import QueryRegistry
 from remuda.rpc.transport import Channel
 

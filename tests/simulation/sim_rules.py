@@ -16,7 +16,7 @@ from sim_client import Client, Result
 from sim_cluster import Simulation, pbody, simulation
 from sim_network import LOST, Fate, Sent
 
-import remuda.member.statements.replanning as planned_again_module
+import remuda.member.sessions.replanning as planned_again_module
 import remuda.query.registry as registry_module
 from remuda.errors import (
     ConnectionBroken,

@@ -11,7 +11,7 @@ import pytest
 from sim_network import LOST
 from sim_rules import ORDERED, ROWS, SORTED, Play, scenario
 
-import remuda.member.statements.replanning as planned_again_module
+import remuda.member.sessions.replanning as planned_again_module
 from remuda.cluster.membership import LeaveAsked
 from remuda.errors import MemberUnavailable, NoLease, TransientError, ViewChanged
 from remuda.member.state.routing import Router

@@ -18,7 +18,7 @@ from remuda.errors import (
     UndefinedMap,
     ViewChanged,
 )
-from remuda.member.statements import replanning as planned_again
+from remuda.member.sessions import replanning as planned_again
 
 ALTERED = SchemaChanged('map "m" was altered meanwhile')
 ROWS = [(1, 10), (2, 20), (3, 30)]

@@ -29,6 +29,7 @@ from remuda.member.queries.cursors import Cursor, Results
 from remuda.member.queries.queries import Queries
 from remuda.member.sessions.client_table import ClientTable
 from remuda.member.sessions.keys import KeyReader
+from remuda.member.sessions.replanning import pause_before_next
 from remuda.member.sessions.session import OpenTransaction, TransactionSessions
 from remuda.member.sessions.statement import Client, Statement
 from remuda.member.sessions.statements import TransactionStatements
@@ -40,7 +41,6 @@ from remuda.member.statements.initiated_queries import INTERNAL_PAGE_ROWS, Runs
 from remuda.member.statements.item_effects import acted
 from remuda.member.statements.plans import Plans
 from remuda.member.statements.query_history import QueryHistory
-from remuda.member.statements.replanning import pause_before_next
 from remuda.member.statements.session_statements import Sessions, shown_settings
 from remuda.member.statements.spark_statements import SparkStatements, above
 from remuda.member.statements.transaction_changes import TransactionChanges

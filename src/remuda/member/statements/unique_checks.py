@@ -33,11 +33,11 @@ from remuda.member.membership.catalog_service import CatalogService
 from remuda.member.membership.membership import Membership
 from remuda.member.queries.cursors import Wire
 from remuda.member.queries.queries import Queries
+from remuda.member.sessions.replanning import PLANNED_AGAIN
 from remuda.member.sessions.statement import Statement
 from remuda.member.state.transaction_sets import ReadSet, Write, WriteSet
 from remuda.member.statements.initiated_queries import INTERNAL_PAGE_ROWS, Runs
 from remuda.member.statements.plans import Plans
-from remuda.member.statements.replanning import PLANNED_AGAIN
 from remuda.rpc.client_channel import NoClient
 from remuda.session.planning import PlannedQuery
 from remuda.session.shape import ResultShape
