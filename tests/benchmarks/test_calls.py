@@ -19,6 +19,10 @@ TRAFFIC_MAX = {
     "put": (4, 275, 0),
     "put with fsync log": (4, 275, 2),
     "compute": (4, 330, 0),
+    "SELECT by key": (2, 240, 0),
+    "UPDATE by key": (4, 380, 0),
+    "INSERT by key": (4, 480, 0),
+    "DELETE by key": (4, 310, 0),
     "transaction of two puts": (16, 1_260, 0),
     "read-modify-write of two keys": (16, 1_470, 0),
 }

@@ -15,8 +15,9 @@ import pytest
 
 from remuda.client.network.login import NO_SECURITY, Security
 from remuda.config import MemberConfig
+from remuda.datatypes.arrow import external_schema, to_external
 from remuda.datatypes.schema import MapSchema
-from remuda.datatypes.values import from_physical, infer_type, to_physical
+from remuda.datatypes.values import from_physical, infer_type, to_physical, values_to_array
 from remuda.errors import RemudaError
 from remuda.member.member import Member
 from remuda.query.wire import decode_query_id
@@ -73,6 +74,10 @@ class TestClient:
         self.early: list[Request] = []
         self.hold = False
         self.held: list[Request] = []
+        self.short = False
+        """Whether it takes whole results in one message."""
+        self.answers = 0
+        """How many came so."""
 
     @classmethod
     async def open(cls, member: Member, security: Security = NO_SECURITY) -> TestClient:
@@ -130,12 +135,17 @@ class TestClient:
 
     async def start(self, text: str, *parameters: object, **options: Any) -> Result:
         message = user_pb2.RunQuery(**{"type": user_pb2.SQL, "plan": text, **options})
+        if self.short:
+            message.accept_answer = message.accept_tag = True
         if parameters:
             types = tuple(infer_type(value) for value in parameters)
             values = [to_physical(value, t) for value, t in zip(parameters, types, strict=True)]
             message.parameter_types = codec.encode_types(types)
             message.parameters = packer(types).pack(values)
         reply = await self.channel.request(RpcType.RUN_QUERY, message)
+        if reply.rpc_type == RpcType.QUERY_ANSWER:
+            self.answers += 1
+            return answered(user_pb2.QueryAnswer.FromString(reply.pbody))
         result = Result(handle=common_pb2.QueryId.FromString(reply.pbody))
         self.results[decode_query_id(result.handle)] = result
         early, self.early = self.early, []
@@ -216,6 +226,23 @@ class TestClient:
             else None
             for entry in response.rows
         ]
+
+
+def answered(answer: user_pb2.QueryAnswer) -> Result:
+    """What a QUERY_ANSWER says, which tells its form."""
+    columns = [codec.decode_column(column) for column in answer.about.columns]
+    unpack = packer(tuple(column.type for column in columns)).unpack
+    rows = [unpack(row) for row in answer.rows]
+    arrays = [
+        to_external(values_to_array([row[place] for row in rows], column.type), column.type)
+        for place, column in enumerate(columns)
+    ]
+    table = pa.Table.from_arrays(arrays, schema=external_schema(columns))
+    result = Result(answer.query_id, [table], [column.name for column in columns])
+    result.affected, result.tag = answer.affected_rows, answer.tag or "SELECT"
+    result.state = user_pb2.QueryResult.COMPLETED
+    result.done.set()
+    return result
 
 
 def rows_of(schema: MapSchema) -> RowPacker:

@@ -12,6 +12,7 @@ import pytest
 from remuda.errors import OutcomeUnknown, QueryCanceled, QueryTimeout, RemudaError
 from remuda.member.maps import keyed_writes
 from remuda.member.maps.keyed_writes import KeyedWrites
+from remuda.member.statements import short_changes
 from remuda.member.statements.write_statements import KeyedStatements
 from remuda.rpc.messages import control_pb2
 from remuda.rpc.messages.control_pb2 import RpcType as ControlType
@@ -100,10 +101,9 @@ async def outcomes(client: Any) -> list[object]:
     for text, parameters in SCRIPT:
         try:
             result = await client.run(text, *parameters)
-        except RemudaError as error:  # refused before it began
-            found.append((text, type(error), error.sqlstate, error.message, error.detail))
-            continue
-        error = result.error
+            error = result.error
+        except RemudaError as refused:  # in place of a handle
+            error = refused
         if error is not None:
             found.append(
                 (text, type(error), error.sqlstate, error.message, error.detail, error.subject)
@@ -116,9 +116,10 @@ async def outcomes(client: Any) -> list[object]:
 
 
 @pytest.mark.parametrize("backups", [0, 1])
-def test_both_ways_have_the_same_outcomes(
+def test_all_ways_have_the_same_outcomes(
     in_cluster: InCluster, monkeypatch: pytest.MonkeyPatch, backups: int
 ) -> None:
+    """By the owner of the key in one message and with a handle, and the general way."""
     run, began = KeyedWrites.run, 0
 
     def counted(self: KeyedWrites, *arguments: Any) -> int:
@@ -129,17 +130,26 @@ def test_both_ways_have_the_same_outcomes(
     async def scenario(cluster: Any) -> None:
         client = await cluster.client(2)
         monkeypatch.setattr(KeyedWrites, "run", counted)
+        monkeypatch.setattr(short_changes, "LONG", 60.0)  # however slow the machine is
         await client.sql(TABLE)
         short = await outcomes(client)
         assert began > 30
+        await client.sql("DROP TABLE t")
+        await client.sql(TABLE)
+        client.short = True
+        for _ in range(2):  # plans must be known
+            answered = await outcomes(client)
+            await client.sql("DELETE FROM t")
+        assert client.answers > 30
+        client.short = False
         before = began
         await client.sql("DROP TABLE t")
         monkeypatch.setattr(KeyedStatements, "takes", lambda *_: False)
         await client.sql(TABLE)
         general = await outcomes(client)
         assert began == before
-        for one, other in zip(short, general, strict=True):
-            assert one == other
+        for one, two, other in zip(short, answered, general, strict=True):
+            assert one == two == other
         await cluster.idle()
 
     in_cluster(scenario, members=3, backups=backups)
@@ -153,14 +163,17 @@ async def a_key_of(cluster: Any, client: Any, owner: int) -> int:
     return next(k for k in range(1000) if owners[found.router.key_partition((k,))] == owner)
 
 
+@pytest.mark.parametrize("short", [False, True])
 @pytest.mark.parametrize("owner", [1, 2])
 def test_a_statement_that_waits_is_cancelled_and_ends_in_time(
-    in_cluster: InCluster, owner: int
+    in_cluster: InCluster, owner: int, short: bool
 ) -> None:
-    """For a key that a transaction has locked, at this member or at another one."""
+    """For a key that a transaction has locked, at this member or at another one. A client that
+    would take the result in one message gets a handle when that does not come."""
 
     async def scenario(cluster: Any) -> None:
         client, other = await cluster.client(1), await cluster.client(2)
+        client.short = short
         await client.sql("CREATE TABLE t (id BIGINT PRIMARY KEY, n BIGINT)")
         key = await a_key_of(cluster, client, owner)
         await client.sql("INSERT INTO t VALUES (?, 0)", key)

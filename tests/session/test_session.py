@@ -42,8 +42,8 @@ from remuda.session.planning import (
     bound,
     maps_of,
     planned,
-    route_of,
 )
+from remuda.session.routes import route_of
 from remuda.session.settings import SETTINGS
 from remuda.session.shape import ResultShape
 from remuda.sql.expressions.system_functions import SETTING_NAMES

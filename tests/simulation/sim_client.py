@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from remuda.client.network.login import NO_SECURITY, Security
 from remuda.datatypes.schema import MapSchema
-from remuda.datatypes.values import to_physical
+from remuda.datatypes.values import from_physical, to_physical
 from remuda.errors import RemudaError
 from remuda.query.wire import decode_query_id
 from remuda.rpc import codec
@@ -51,6 +51,8 @@ class Client:
         self.early: list[Request] = []
         self.farewells = 0
         """Members that have said that they answer nothing any more."""
+        self.short = False
+        """Whether the statement takes its whole result in one message; every second one does."""
         self.patience = 0.0
         """Seconds before a page is acknowledged."""
 
@@ -105,7 +107,11 @@ class Client:
 
     async def start(self, text: str, **options: Any) -> Result:
         message = user_pb2.RunQuery(type=user_pb2.SQL, plan=text, context=self.context, **options)
+        self.short = not self.short
+        message.accept_answer = message.accept_tag = self.short
         reply = await self.channel.request(RpcType.RUN_QUERY, message)
+        if reply.rpc_type == RpcType.QUERY_ANSWER:
+            return self._answered(user_pb2.QueryAnswer.FromString(reply.pbody))
         result = Result(handle=common_pb2.QueryId.FromString(reply.pbody))
         self.results[decode_query_id(result.handle)] = result
         early, self.early = self.early, []
@@ -113,6 +119,20 @@ class Client:
             self.handle(request)
         if self.channel.closed and not result.done.is_set():
             self._closed(self.channel._connection.error)
+        return result
+
+    def _answered(self, answer: user_pb2.QueryAnswer) -> Result:
+        self.seen(answer.context)
+        types = tuple(codec.decode_type(column.type) for column in answer.about.columns)
+        unpack = packer(types).unpack
+        result = Result(handle=answer.query_id, affected=answer.affected_rows)
+        result.rows = [
+            tuple(
+                from_physical(value, kind) for value, kind in zip(unpack(row), types, strict=True)
+            )
+            for row in answer.rows
+        ]
+        result.end(None)
         return result
 
     async def run(self, text: str, **options: Any) -> list[tuple[Any, ...]]:

@@ -14,7 +14,7 @@ from functools import lru_cache
 from typing import Final
 
 from remuda.rpc.frame import varint
-from remuda.rpc.messages import common_pb2
+from remuda.rpc.messages import common_pb2, user_pb2
 
 _clock: Final = struct.Struct("<cq").pack  # field 1, sfixed64
 _query_id: Final = struct.Struct("<3sqcq").pack
@@ -66,10 +66,16 @@ def encode_rows(rows: Iterable[bytes | None], context: bytes) -> bytes:
     return b"".join(parts)
 
 
-def encode_answer(
-    query: tuple[int, int], context: bytes, form: int, about: bytes | None, rows: Iterable[bytes]
+def encode_answer(  # noqa: PLR0917 (the fields of one message)
+    query: tuple[int, int],
+    context: bytes,
+    form: int,
+    about: bytes | None,
+    rows: Iterable[bytes],
+    end: bytes = b"",
 ) -> bytes:
-    """A ``QueryAnswer``; ``query`` holds both parts of the query's id, ``about`` is serialized."""
+    """A ``QueryAnswer``; ``query`` holds both parts of the query's id, ``about`` is serialized,
+    and so is ``end`` (``encode_end``)."""
     parts = [
         _query_id(b"\x0a\x12\x09", query[0], b"\x11", query[1]),
         field(b"\x12", context),
@@ -78,4 +84,11 @@ def encode_answer(
     if about is not None:
         parts.append(field(b"\x22", about))
     parts += [field(b"\x2a", row) for row in rows]
+    parts.append(end)
     return b"".join(parts)
+
+
+@lru_cache(maxsize=64)
+def encode_end(tag: str, affected_rows: int) -> bytes:
+    """The part of a ``QueryAnswer`` about a statement that has changed rows."""
+    return user_pb2.QueryAnswer(tag=tag, affected_rows=affected_rows).SerializeToString()

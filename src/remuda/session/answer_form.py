@@ -29,4 +29,5 @@ class AnswerForm:
         self.about = message.SerializeToString()
         digest = blake2b(self.about, digest_size=8).digest()
         self.number = int.from_bytes(digest) or 1  # 0 is for a client that knows nothing
+        self.columns = tuple(columns)
         self.rows = packer(tuple(column.type for column in columns))

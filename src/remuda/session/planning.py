@@ -18,7 +18,7 @@ from remuda.errors import LimitExceeded, RemudaError
 from remuda.execution.evaluate.compile import evaluate_constant
 from remuda.limits import PLAN_CACHE_ENTRIES, PLAN_CACHE_SIZE_MAX, STATEMENT_LENGTH_MAX
 from remuda.plan.codec import encode_plan
-from remuda.plan.expression import Literal, Parameter
+from remuda.plan.expression import Literal
 from remuda.plan.logical import Logical, Project, Scan, Sort, Supplied, inputs_of
 from remuda.plan.physical import PhysicalPlan
 from remuda.plan.uses import operators_of
@@ -32,6 +32,7 @@ from remuda.session.in_zone import in_zone, parts_in_zone
 from remuda.session.keyed_writes import KeyedPlan, of_change, of_insert
 from remuda.session.parameters import check_count, clock_values, with_clock_parameters
 from remuda.session.privileges import Need, needs_of
+from remuda.session.routes import route_of, route_of_write
 from remuda.session.shape import ResultShape
 from remuda.sql.binder import bind, bind_arguments
 from remuda.sql.changes.literal_rows import literal_insert
@@ -88,7 +89,7 @@ class PlannedQuery:
     point: PointRead | None
     indexed: IndexRead | None = None
     route: tuple[int, ...] | None = None
-    """See ``route_of``."""
+    """See ``session.routes``."""
     supplied: tuple[PlannedSupply, ...] = ()
     needs: tuple[Need, ...] = ()
     locking: bool = False
@@ -160,6 +161,10 @@ class PlannedInsert:
     keyed: KeyedPlan | None = None
     """The short way, if it has one."""
 
+    @cached_property
+    def form(self) -> AnswerForm:
+        return _form_of_change(self, ())
+
 
 @dataclass(frozen=True)
 class PlannedChange:
@@ -193,6 +198,10 @@ class PlannedChange:
     @cached_property
     def shape(self) -> ResultShape:
         return ResultShape(self.columns)
+
+    @cached_property
+    def form(self) -> AnswerForm:
+        return _form_of_change(self, self.columns)
 
 
 @dataclass(frozen=True)
@@ -546,6 +555,11 @@ class _Entry:
     size: int
 
 
+def _form_of_change(found: PlannedInsert | PlannedChange, columns: Sequence[Column]) -> AnswerForm:
+    types = () if found.keyed is None else found.keyed.write.parameter_types
+    return AnswerForm(columns, types, route_of_write(found.keyed, found.schema))
+
+
 def by_key(planned: Planned) -> bool:
     """Whether nothing is to be chosen for the plan: it reads or changes entries by key."""
     if isinstance(planned, PlannedQuery):
@@ -583,18 +597,3 @@ def _written_out(statement: PlannedQuery | PlannedInsert | PlannedChange) -> boo
 def _memory(text: str, query: PlannedQuery) -> int:
     """Bytes that a cached query takes, about."""
     return ENTRY_SIZE + len(text) + OBJECTS_PER_ENCODED_BYTE * len(query.encoded)
-
-
-def route_of(point: PointRead, schema: MapSchema) -> tuple[int, ...] | None:
-    """The parameters that make up the partition key of a point read, in ``partition_by`` order, so
-    that a client can go straight to the owner; None if there is no such rule."""
-    if schema.replicated or len(point.keys) != 1:
-        return None
-    by_name = dict(zip(schema.key, point.keys[0], strict=True))
-    found: list[int] = []
-    for name in schema.partition_by:
-        expression = by_name[name]
-        if not isinstance(expression, Parameter) or expression.type != schema.column(name).type:
-            return None
-        found.append(expression.index)
-    return tuple(found)

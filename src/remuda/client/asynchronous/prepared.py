@@ -31,7 +31,8 @@ from remuda.errors import InputError, SchemaChanged, UndefinedStatement
 class Statement:
     """A prepared statement: await a call with its parameters. Needs no closing.
 
-    A statement that reads one key of one map goes straight to the member that owns the key.
+    A statement that reads or changes one key of one map goes straight to the member that owns the
+    key.
     """
 
     def __init__(self, core: Core, text: str) -> None:

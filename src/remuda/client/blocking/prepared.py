@@ -14,7 +14,8 @@ from remuda.datatypes.sql import SqlType
 class Statement:
     """A prepared statement: call it with its parameters. Thread-safe; needs no closing.
 
-    A statement that reads one key of one map goes straight to the member that owns the key.
+    A statement that reads or changes one key of one map goes straight to the member that owns the
+    key.
     """
 
     def __init__(self, core: Core, text: str) -> None:

@@ -72,8 +72,8 @@ class MapDescription:
 
 @dataclass(frozen=True)
 class Route:
-    """A statement reads one key of one map: which parameters make up the partition key, and the
-    types of its columns."""
+    """A statement reads or changes one key of one map: which parameters make up the partition key,
+    and the types of its columns."""
 
     parameters: tuple[int, ...]
     types: tuple[SqlType, ...]
@@ -400,7 +400,7 @@ _PROLOGUES_KEPT = 1024
 def prologue(statement: str | bytes, types: tuple[SqlType, ...], form: int) -> bytes:
     """What is the same whenever a statement runs: its text, or its handle (bytes), the types of its
     parameters, and the form of its answers as far as the client knows it (0: it does not)."""
-    body = user_pb2.RunQuery(results_mode=user_pb2.STREAM_FULL, accept_answer=True)
+    body = user_pb2.RunQuery(results_mode=user_pb2.STREAM_FULL, accept_answer=True, accept_tag=True)
     if isinstance(statement, bytes):
         body.type = user_pb2.PREPARED_STATEMENT_TYPE
         body.prepared_statement_handle.server_info = statement

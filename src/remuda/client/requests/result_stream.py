@@ -59,7 +59,7 @@ class ResultStream:
         message = common_pb2.QueryId.FromString(pbody)
         self.query_id = QueryId(message.part1, message.part2)
 
-    def on_answer(self, pbody: bytes) -> Page:
+    def on_answer(self, pbody: bytes) -> Page | Outcome:
         """The whole result at once, in place of everything else."""
         message = user_pb2.QueryAnswer.FromString(pbody)
         header = self.header
@@ -70,7 +70,12 @@ class ResultStream:
         query = message.query_id
         self.query_id = QueryId(query.part1, query.part2)
         self._clock.observe(message.context)
-        self.outcome = _ANSWERED
+        if not message.tag:
+            self.outcome = _ANSWERED
+        else:
+            outcome = self.outcome = Outcome(None, message.tag, message.affected_rows)
+            if not header.columns:
+                return outcome
         return RowPage(header, message.rows)
 
     def on_refused(self, error: RemudaError) -> Outcome:

@@ -106,7 +106,8 @@ class UserRoutes:
         self._handle(request)
 
     def _handle(self, request: Request) -> None:
-        handler = self.calls.get(request.rpc_type)
+        kind = request.rpc_type
+        handler = self.calls.get(kind) or self.requests.get(kind)
         if handler is None or self._departure.closed or not self._core.serving:
             guarded(request, self._serve)
             return

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import replace
+from typing import NamedTuple
 
 from remuda.datatypes.sql import SqlType
 from remuda.datatypes.values import PhysicalValue
 from remuda.errors import RemudaError
 from remuda.limits import PAGE_ROWS
 from remuda.member.base.core import Core, bug
+from remuda.member.drill.change_answers import ChangeAnswer
 from remuda.member.maps.point_reads import PointAnswer
 from remuda.member.queries.cursors import RpcWire
 from remuda.member.queries.own_partitions import own_partitions
@@ -28,12 +30,29 @@ from remuda.rpc.transport import Channel, Request
 from remuda.session.client_session import NO_SESSION, ClientSession, decode_session
 from remuda.session.dialect import STOCK_SESSION, postgres_text
 from remuda.session.parameters import fitted
-from remuda.session.planning import PlannedQuery
+from remuda.session.planning import PlannedChange, PlannedInsert, PlannedQuery
 from remuda.session.spark_engine import chooses_engine
 
 HANDLE_LEAD = 0.005
 """Seconds between QUERY_HANDLE and what follows it, for Drill's clients: go-drill breaks off when
 a result comes before it has filed the handle, and Drill itself takes longer than that to plan."""
+
+
+class Asked(NamedTuple):
+    """The parts of a RUN_QUERY. ``types`` are those that the client gives its values."""
+
+    request: Request
+    message: user_pb2.RunQuery
+    text: str
+    types: tuple[SqlType, ...]
+    values: tuple[PhysicalValue, ...]
+
+    def values_in(self, wanted: tuple[SqlType, ...]) -> tuple[PhysicalValue, ...] | None:
+        """The values in the types of a plan; None: it is not the plan for them."""
+        types = self.types
+        if types == wanted:
+            return self.values
+        return fitted(self.values, types, wanted) if len(types) == len(wanted) else None
 
 
 class RunQueries:
@@ -69,24 +88,20 @@ class RunQueries:
         alone = not local and not message.transaction
         alone = alone and not chooses_engine(message.session, text)
         alone = alone and b'"timezone"' not in message.session
-        if alone and self._read_shortly(request, message, text, types, values):
+        asked = Asked(request, message, text, types, values)
+        if alone and self._run_shortly(asked):
             return
-        self._run(request, message, text, types, values, local=local)
+        self._run(asked, local=local)
 
     def _run(
         self,
-        request: Request,
-        message: user_pb2.RunQuery,
-        text: str,
-        types: tuple[SqlType, ...],
-        values: tuple[PhysicalValue, ...],
+        asked: Asked,
         *,
         local: bool,
     ) -> None:
         """The general way."""
-        session = decode_session(message.session)
-        statement = self._statement(request, message, text, types, values, session=session)
-        self._accept(request, statement)
+        statement = self._statement(asked, decode_session(asked.message.session))
+        self._accept(asked.request, statement)
         self._core.spawn(self._statements.run(statement, local=local), "statement")
 
     def _run_stock(self, request: Request, message: user_pb2.RunQuery, client: Client) -> None:
@@ -94,11 +109,11 @@ class RunQueries:
         has failed."""
         problem: RemudaError | None = None
         try:
-            text = text_of(message)
-            statement = self._statement(request, message, text, (), (), session=client.session)
+            asked = Asked(request, message, text_of(message), (), ())
+            statement = self._statement(asked, client.session)
         except RemudaError as error:
             problem = error
-            statement = self._statement(request, message, "", (), (), session=NO_SESSION)
+            statement = self._statement(Asked(request, message, "", (), ()), NO_SESSION)
         self._accept(request, statement)
         self._core.spawn(self._run_after_handle(statement, problem), "statement")
 
@@ -109,29 +124,28 @@ class RunQueries:
         else:
             self._statements.failed(statement, problem)
 
-    def _read_shortly(
-        self,
-        request: Request,
-        message: user_pb2.RunQuery,
-        text: str,
-        types: tuple[SqlType, ...],
-        values: tuple[PhysicalValue, ...],
-    ) -> bool:
-        """Answer a read by key, or by a secondary index, whose plan is cached, without any task;
-        False: it is none."""
-        found = self._plans.known(text)
-        if not isinstance(found, PlannedQuery):
+    def _run_shortly(self, asked: Asked) -> bool:
+        """Run a statement whose plan is cached without any task; False: none of the short ways is
+        for it."""
+        message = asked.message
+        found = self._plans.known(asked.text)
+        if found is None or message.HasField("read_timestamp"):
             return False
+        if message.session and decode_session(message.session).drill:
+            return False  # its text is not yet translated
+        if isinstance(found, PlannedQuery):
+            return self._read_shortly(asked, found)
+        if isinstance(found, PlannedInsert | PlannedChange) and message.accept_tag:
+            return self._change_shortly(asked, found)
+        return False
+
+    def _read_shortly(self, asked: Asked, found: PlannedQuery) -> bool:
+        """A read by key, or by a secondary index."""
+        request, message, text = asked.request, asked.message, asked.text
         read = found.point or found.indexed
-        if (
-            read is None
-            or len(found.parameter_types) != len(types)
-            or message.HasField("read_timestamp")
-        ):
+        if read is None:
             return False
-        wanted = values if types == found.parameter_types else None
-        if wanted is None:
-            wanted = fitted(values, types, found.parameter_types)
+        wanted = asked.values_in(found.parameter_types)
         if wanted is None:
             return False
         form = message.known_form if message.accept_answer else None
@@ -148,7 +162,7 @@ class RunQueries:
             if request.channel.closed:
                 return
             try:
-                self._run(request, message, text, types, values, local=False)
+                self._run(asked, local=False)
             except RemudaError as error:
                 request.fail(error)
             except Exception as error:  # noqa: BLE001 (called back: nobody else would answer)
@@ -158,17 +172,19 @@ class RunQueries:
             found, wanted, answer.send, general, text=text, user=user, traceparent=trace
         )
 
-    def _statement(
-        self,
-        request: Request,
-        message: user_pb2.RunQuery,
-        text: str,
-        types: tuple[SqlType, ...],
-        values: tuple[PhysicalValue, ...],
-        *,
-        session: ClientSession,
-    ) -> Statement:
+    def _change_shortly(self, asked: Asked, found: PlannedInsert | PlannedChange) -> bool:
+        """A statement that changes one entry by its key."""
+        wanted = asked.values_in(found.source.parameter_types) if found.keyed else None
+        if wanted is None:
+            return False
+        statement = self._statement(asked, decode_session(asked.message.session))
+        known = asked.message.known_form
+        answer = ChangeAnswer(self._core, asked.request, statement.query, known)
+        return self._statements.short.run(statement, found, wanted, answer)
+
+    def _statement(self, asked: Asked, session: ClientSession) -> Statement:
         """Raises what is wrong with a text in Drill's dialect."""
+        request, message, text = asked.request, asked.message, asked.text
         client = self._clients.get(request.channel)
         stock = client is not None and client.stock
         name = client.transaction if client is not None and stock else message.transaction
@@ -186,8 +202,8 @@ class RunQueries:
             wire=lambda shape: RpcWire(core, channel, query, shape),
             query=query,
             text=postgres_text(text, session, self._core.access.catalog(request.user)),
-            values=values,
-            types=types,
+            values=asked.values,
+            types=asked.types,
             started=self._core.world.clock.wall_micros(),
             timeout=timeout or None,
             read_timestamp=message.read_timestamp if message.HasField("read_timestamp") else None,

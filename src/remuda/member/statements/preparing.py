@@ -26,7 +26,14 @@ from remuda.session.client_session import NO_SESSION
 from remuda.session.dialect import STOCK_SESSION, postgres_text
 from remuda.session.drill_columns import result_column
 from remuda.session.explaining import PLAN_COLUMNS
-from remuda.session.planning import Planned, PlannedChange, PlannedExplain, PlannedQuery
+from remuda.session.planning import (
+    Planned,
+    PlannedChange,
+    PlannedExplain,
+    PlannedInsert,
+    PlannedQuery,
+)
+from remuda.session.routes import route_of_write
 
 _BY_TYPES: Final = (AmbiguousFunction, TypeMismatch, UndefinedFunction, WrongParameters)
 """Errors of a statement that may be right once its parameters have the types of values."""
@@ -72,6 +79,8 @@ class Preparing:
             prepared.result_columns.extend(codec.encode_column(c) for c in columns)
         if isinstance(found, PlannedQuery):
             prepared.route_parameters.extend(found.route or ())
+        elif isinstance(found, PlannedInsert | PlannedChange):
+            prepared.route_parameters.extend(route_of_write(found.keyed, found.schema) or ())
         call.reply(RpcType.PREPARED_STATEMENT, response)
 
     @staticmethod

@@ -69,9 +69,10 @@ class QueryHistory:
     def watch(self, statement: Statement) -> Callable[[RemudaError | None, int, int], None]:
         """To be called with the statement's end: its error, and the rows and bytes of its
         result."""
-        return lambda error, rows, size: self._ended(statement, error, rows, size)
+        return lambda error, rows, size: self.ended(statement, error, rows, size)
 
-    def _ended(self, statement: Statement, error: RemudaError | None, rows: int, size: int) -> None:
+    def ended(self, statement: Statement, error: RemudaError | None, rows: int, size: int) -> None:
+        """A statement has ended, with the rows and bytes of its result."""
         if isinstance(error, InternalError):
             self.internal_errors += 1
             log.error(

@@ -33,6 +33,7 @@ from remuda.member.sessions.replanning import pause_before_next
 from remuda.member.sessions.session import OpenTransaction, TransactionSessions
 from remuda.member.sessions.statement import Client, Statement
 from remuda.member.sessions.statements import TransactionStatements
+from remuda.member.statements.changes import Changed
 from remuda.member.statements.control import Control
 from remuda.member.statements.definitions import Definitions
 from remuda.member.statements.implicit_transactions import ImplicitTransactions
@@ -42,10 +43,15 @@ from remuda.member.statements.item_effects import acted
 from remuda.member.statements.plans import Plans
 from remuda.member.statements.query_history import QueryHistory
 from remuda.member.statements.session_statements import Sessions, shown_settings
+from remuda.member.statements.short_changes import ShortChanges
 from remuda.member.statements.spark_statements import SparkStatements, above
 from remuda.member.statements.transaction_changes import TransactionChanges
 from remuda.member.statements.unique_checks import UniqueChecks
-from remuda.member.statements.write_statements import KeyedStatements, WriteStatements
+from remuda.member.statements.write_statements import (
+    KeyedStatements,
+    WriteStatements,
+    changed_by,
+)
 from remuda.query.ids import QueryId
 from remuda.query.wire import decode_query_id
 from remuda.rpc.client_channel import ClientChannel
@@ -130,6 +136,8 @@ class Statements:
         self.uniques = UniqueChecks(core, membership, catalog, plans, self._runs, queries)
         own = TransactionChanges(core, transactions, keys, self.uniques)
         implicit = ImplicitTransactions(core, queries, transactions)
+        keyed = KeyedStatements(core, self.by_key)
+        self.short = ShortChanges(core, self, keyed, self.history)
         self._writes = WriteStatements(
             core,
             peers,
@@ -138,7 +146,7 @@ class Statements:
             self._runs,
             own,
             implicit,
-            KeyedStatements(core, self.by_key),
+            keyed,
         )
         self._sessions = Sessions(core, plans)
         self.spark = SparkStatements(core, hop, plans, self._runs)
@@ -318,14 +326,19 @@ class Statements:
         return again
 
     def failed(self, statement: Statement, error: RemudaError) -> None:
+        self._results(statement).finish(self.error_of(statement, error))
+        self.closed(statement)
+
+    @staticmethod
+    def error_of(statement: Statement, error: RemudaError) -> RemudaError:
+        """The error that its client is told."""
         if not isinstance(error, OutcomeUnknown):
             error = statement.error or error
         if statement.progress.undone:
             error = error.knowing(may_have_run=False)
-        self._results(statement).finish(error)
-        self._closed(statement)
+        return error
 
-    def _closed(self, statement: Statement) -> None:
+    def closed(self, statement: Statement) -> None:
         statement.close()
         self._transactions.closed(statement)
         self._clients.ended(statement)
@@ -431,7 +444,7 @@ class Statements:
         self, statement: Statement, session: ClientSession | None, tag: str
     ) -> None:
         self._results(statement).finish(tag=tag, session=self._kept(statement, session))
-        self._closed(statement)
+        self.closed(statement)
 
     def _kept(self, statement: Statement, session: ClientSession | None) -> bytes | None:
         """None: it is as it was."""
@@ -442,13 +455,13 @@ class Statements:
 
     def _done(self, statement: Statement, tag: str, affected_rows: int) -> None:
         self._results(statement).finish(tag=tag, affected_rows=affected_rows)
-        self._closed(statement)
+        self.closed(statement)
 
     def _answered(self, statement: Statement, answer: Answer, tag: str) -> None:
         results = self._results(statement, ResultShape(answer[0]))
         results.external_page(answer[1], lambda _: None)
         results.finish(tag=tag)
-        self._closed(statement)
+        self.closed(statement)
 
     async def _select(
         self, statement: Statement, query: PlannedQuery, values: tuple[PhysicalValue, ...]
@@ -494,15 +507,21 @@ class Statements:
 
     def _cursor_finished(self, statement: Statement, run: QueryId) -> None:
         self._runs.active.pop(run, None)
-        self._closed(statement)
+        self.closed(statement)
 
     def _run_again(self, statement: Statement, run: QueryId, error: RemudaError) -> bool:
-        """A query met a map that was altered or dropped, or another view, on some member, before it
-        gave a row: it is planned anew. False: it fails."""
+        """``again``, of a query that met the error before it gave a row."""
+        found = self.again(statement, error)
+        if found:
+            self._runs.active.pop(run, None)
+        return found
+
+    def again(self, statement: Statement, error: RemudaError) -> bool:
+        """A statement met a map that was altered or dropped, or another view, on some member, and
+        has neither changed nor told anything: it is planned anew. False: it fails."""
         pause = pause_before_next(statement, error, self._monotonic())
         if pause is None:
             return False
-        self._runs.active.pop(run, None)
         self._core.spawn(self._after_pause(statement, pause), "statement")
         return True
 
@@ -518,12 +537,25 @@ class Statements:
     async def _change(
         self, statement: Statement, found: PlannedChange, values: tuple[PhysicalValue, ...]
     ) -> None:
-        changed = await self._writes.change(self._fresh(statement), found, values)
+        self._answer_change(
+            statement, found, await self._writes.change(self._fresh(statement), found, values)
+        )
+
+    def changed(
+        self, statement: Statement, found: PlannedInsert | PlannedChange, row: Row | None
+    ) -> None:
+        """The owner of a key has carried out a statement, with the answer ``row``."""
+        if isinstance(found, PlannedInsert):
+            self._done(statement, "INSERT", int(row is not None))
+        else:
+            self._answer_change(statement, found, changed_by(found, row))
+
+    def _answer_change(self, statement: Statement, found: PlannedChange, changed: Changed) -> None:
         results = self._results(statement, found.shape)
         results.pages(changed.returned, statement.page_rows)
         tag = found.verb if found.answer is None else "SELECT"
         results.finish(tag=tag, affected_rows=changed.rows)
-        self._closed(statement)
+        self.closed(statement)
 
     async def _act(
         self, statement: Statement, found: PlannedQuery, values: tuple[PhysicalValue, ...]
@@ -538,7 +570,7 @@ class Statements:
         results = self._results(statement, shape)
         results.pages(rows, statement.page_rows)
         results.finish(session=self._kept(statement, session))
-        self._closed(statement)
+        self.closed(statement)
 
     # --- state --------------------------------------------------------------------------------
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 
@@ -35,6 +36,7 @@ from remuda.session.explaining import explained
 from remuda.session.keyed_writes import KeyedPlan
 from remuda.session.parameters import clock_values
 from remuda.session.planning import PlannedChange, PlannedExplain, PlannedInsert
+from remuda.transaction.own_writes import Row
 
 
 class KeyedStatements:
@@ -65,16 +67,7 @@ class KeyedStatements:
         values: tuple[PhysicalValue, ...],
     ) -> Changed:
         """Raises what the owner refuses, and OutcomeUnknown."""
-        row = await self._run(statement, keyed, values)
-        rows = () if row is None else (row,)
-        changed = Changed(len(rows))
-        if found.returning:
-            columns = [
-                values_to_array([row[place] for row in rows], column.type)
-                for place, column in enumerate(found.returning)
-            ]
-            changed.keep(columns, 0)
-        return changed
+        return changed_by(found, await self._run(statement, keyed, values))
 
     async def _run(
         self, statement: Statement, keyed: KeyedPlan, values: tuple[PhysicalValue, ...]
@@ -89,37 +82,73 @@ class KeyedStatements:
             if not done.done():
                 done.set_result(outcome)
 
-        clock, progress = self._core.world.clock, statement.progress
+        timer = None
+        try:
+            self.begin(statement, keyed, values, answered)
+            if statement.timeout is not None:
+                timer = loop.call_later(statement.timeout, too_late, statement)
+            outcome = await done
+        finally:
+            self.ended(statement)
+            if timer is not None:
+                timer.cancel()
+        if isinstance(outcome, RemudaError):
+            raise outcome
+        return outcome
+
+    def begin(
+        self,
+        statement: Statement,
+        keyed: KeyedPlan,
+        values: tuple[PhysicalValue, ...],
+        answered: Callable[[Outcome], None],
+    ) -> None:
+        """Have the owner carry it out, as this member is ready. ``answered`` hears of the outcome,
+        perhaps before this returns; then ``ended`` must be called."""
+        if keyed.clock_parameters:
+            values += clock_values(keyed.clock_parameters, statement.started, statement.session)
+        progress, writes, query = statement.progress, self._writes, statement.query
+        clock = self._core.world.clock
+        statement.commits()
 
         def waits() -> None:
             progress.wait_began(clock.monotonic())
 
-        parameters = values + clock_values(
-            keyed.clock_parameters, statement.started, statement.session
-        )
-        statement.commits()
-        timer = None
-        try:
-            owner = self._writes.run(statement.query, keyed.encoded, parameters, answered, waits)
-            progress.on_error = lambda error: self._writes.end(owner, statement.query, error)
-            if statement.timeout is not None:
-                timer = loop.call_later(statement.timeout, _too_late, statement)
-            outcome = await done
-            if isinstance(outcome, RemudaError):
-                raise outcome
-        except RemudaError as error:
-            if not error.may_have_run:
+        def heard(outcome: Outcome) -> None:
+            if isinstance(outcome, RemudaError) and not outcome.may_have_run:
                 statement.begins()
-            raise
-        finally:
-            progress.on_error = None
-            progress.wait_ended(clock.monotonic())
-            if timer is not None:
-                timer.cancel()
-        return outcome
+            answered(outcome)
+
+        try:
+            owner = writes.run(query, keyed.encoded, values, heard, waits)
+        except RemudaError as error:
+            heard(error)
+        else:
+            progress.on_error = lambda error: writes.end(owner, query, error)
+
+    def ended(self, statement: Statement) -> None:
+        """It waits for no owner any more."""
+        progress = statement.progress
+        progress.on_error = None
+        if progress.waits_since is not None:
+            progress.wait_ended(self._core.world.clock.monotonic())
 
 
-def _too_late(statement: Statement) -> None:
+def changed_by(found: PlannedChange, row: Row | None) -> Changed:
+    """``row`` is the owner's answer."""
+    rows = () if row is None else (row,)
+    changed = Changed(len(rows))
+    if found.returning:
+        columns = [
+            values_to_array([row[place] for row in rows], column.type)
+            for place, column in enumerate(found.returning)
+        ]
+        changed.keep(columns, 0)
+    return changed
+
+
+def too_late(statement: Statement) -> None:
+    """Its timeout is over: have it end."""
     statement.error = QueryTimeout(f"the query did not end within {statement.timeout:g} s")
 
 

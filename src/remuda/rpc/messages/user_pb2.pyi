@@ -352,7 +352,7 @@ class PreparedStatementHandle(_message.Message):
     def __init__(self, server_info: _Optional[bytes] = ...) -> None: ...
 
 class RunQuery(_message.Message):
-    __slots__ = ("results_mode", "type", "plan", "prepared_statement_handle", "autolimit_rowcount", "parameter_types", "parameters", "context", "timeout", "read_timestamp", "partitions", "local_only", "page_rows", "accept_answer", "known_form", "session", "transaction", "traceparent")
+    __slots__ = ("results_mode", "type", "plan", "prepared_statement_handle", "autolimit_rowcount", "parameter_types", "parameters", "context", "timeout", "read_timestamp", "partitions", "local_only", "page_rows", "accept_answer", "known_form", "accept_tag", "session", "transaction", "traceparent")
     RESULTS_MODE_FIELD_NUMBER: _ClassVar[int]
     TYPE_FIELD_NUMBER: _ClassVar[int]
     PLAN_FIELD_NUMBER: _ClassVar[int]
@@ -368,6 +368,7 @@ class RunQuery(_message.Message):
     PAGE_ROWS_FIELD_NUMBER: _ClassVar[int]
     ACCEPT_ANSWER_FIELD_NUMBER: _ClassVar[int]
     KNOWN_FORM_FIELD_NUMBER: _ClassVar[int]
+    ACCEPT_TAG_FIELD_NUMBER: _ClassVar[int]
     SESSION_FIELD_NUMBER: _ClassVar[int]
     TRANSACTION_FIELD_NUMBER: _ClassVar[int]
     TRACEPARENT_FIELD_NUMBER: _ClassVar[int]
@@ -386,10 +387,11 @@ class RunQuery(_message.Message):
     page_rows: int
     accept_answer: bool
     known_form: int
+    accept_tag: bool
     session: bytes
     transaction: str
     traceparent: str
-    def __init__(self, results_mode: _Optional[_Union[QueryResultsMode, str]] = ..., type: _Optional[_Union[QueryType, str]] = ..., plan: _Optional[str] = ..., prepared_statement_handle: _Optional[_Union[PreparedStatementHandle, _Mapping]] = ..., autolimit_rowcount: _Optional[int] = ..., parameter_types: _Optional[bytes] = ..., parameters: _Optional[bytes] = ..., context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., timeout: _Optional[float] = ..., read_timestamp: _Optional[int] = ..., partitions: _Optional[_Iterable[int]] = ..., local_only: _Optional[bool] = ..., page_rows: _Optional[int] = ..., accept_answer: _Optional[bool] = ..., known_form: _Optional[int] = ..., session: _Optional[bytes] = ..., transaction: _Optional[str] = ..., traceparent: _Optional[str] = ...) -> None: ...
+    def __init__(self, results_mode: _Optional[_Union[QueryResultsMode, str]] = ..., type: _Optional[_Union[QueryType, str]] = ..., plan: _Optional[str] = ..., prepared_statement_handle: _Optional[_Union[PreparedStatementHandle, _Mapping]] = ..., autolimit_rowcount: _Optional[int] = ..., parameter_types: _Optional[bytes] = ..., parameters: _Optional[bytes] = ..., context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., timeout: _Optional[float] = ..., read_timestamp: _Optional[int] = ..., partitions: _Optional[_Iterable[int]] = ..., local_only: _Optional[bool] = ..., page_rows: _Optional[int] = ..., accept_answer: _Optional[bool] = ..., known_form: _Optional[int] = ..., accept_tag: _Optional[bool] = ..., session: _Optional[bytes] = ..., transaction: _Optional[str] = ..., traceparent: _Optional[str] = ...) -> None: ...
 
 class RecordBatchDef(_message.Message):
     __slots__ = ("record_count", "field", "carries_two_byte_selection_vector", "affected_rows_count")
@@ -457,18 +459,22 @@ class QueryResult(_message.Message):
     def __init__(self, query_state: _Optional[_Union[QueryResult.QueryState, str]] = ..., query_id: _Optional[_Union[_common_pb2.QueryId, _Mapping]] = ..., error: _Optional[_Iterable[_Union[PBError, _Mapping]]] = ..., context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., affected_rows: _Optional[int] = ..., tag: _Optional[str] = ..., session: _Optional[bytes] = ..., transaction: _Optional[_Union[TransactionStatus, _Mapping]] = ...) -> None: ...
 
 class QueryAnswer(_message.Message):
-    __slots__ = ("query_id", "context", "form", "about", "rows")
+    __slots__ = ("query_id", "context", "form", "about", "rows", "tag", "affected_rows")
     QUERY_ID_FIELD_NUMBER: _ClassVar[int]
     CONTEXT_FIELD_NUMBER: _ClassVar[int]
     FORM_FIELD_NUMBER: _ClassVar[int]
     ABOUT_FIELD_NUMBER: _ClassVar[int]
     ROWS_FIELD_NUMBER: _ClassVar[int]
+    TAG_FIELD_NUMBER: _ClassVar[int]
+    AFFECTED_ROWS_FIELD_NUMBER: _ClassVar[int]
     query_id: _common_pb2.QueryId
     context: _common_pb2.Context
     form: int
     about: AnswerForm
     rows: _containers.RepeatedScalarFieldContainer[bytes]
-    def __init__(self, query_id: _Optional[_Union[_common_pb2.QueryId, _Mapping]] = ..., context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., form: _Optional[int] = ..., about: _Optional[_Union[AnswerForm, _Mapping]] = ..., rows: _Optional[_Iterable[bytes]] = ...) -> None: ...
+    tag: str
+    affected_rows: int
+    def __init__(self, query_id: _Optional[_Union[_common_pb2.QueryId, _Mapping]] = ..., context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., form: _Optional[int] = ..., about: _Optional[_Union[AnswerForm, _Mapping]] = ..., rows: _Optional[_Iterable[bytes]] = ..., tag: _Optional[str] = ..., affected_rows: _Optional[int] = ...) -> None: ...
 
 class AnswerForm(_message.Message):
     __slots__ = ("columns", "route_types", "route_parameters")
