@@ -20,6 +20,7 @@ from remuda.member.membership.takeover import Takeover
 from remuda.member.queries.fragments import LocalSources
 from remuda.member.sessions.pins import TransactionPins
 from remuda.member.state.readiness import Readiness
+from remuda.member.state.retained_partitions import GivenAway
 from remuda.member.state.write_room import WriteRoom
 from remuda.member.transactions.validation import Validation
 from remuda.storage.maps.map_store import MapStore
@@ -150,6 +151,13 @@ def promoted_rows_begin_when_they_are_promoted(patch: Patch) -> str:
     latest: Any = lambda self, _partitions: np.full(PARTITIONS, self._latest)  # noqa: E731
     patch.setattr(MapStore, "last_ends_of", latest)
     return "old_versions_are_there_after_a_loss"
+
+
+@mutation
+def returned_rows_all_begin_at_the_handover(patch: Patch) -> str:
+    """Also those that were written below it, and were undecided then."""
+    patch.setattr(GivenAway, "take_keys", lambda *_: set())
+    return "what_was_undecided_at_a_handover_is_told_after_a_return"
 
 
 @mutation

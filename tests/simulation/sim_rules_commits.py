@@ -6,6 +6,7 @@ the product's own.
 from __future__ import annotations
 
 import asyncio
+import itertools
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from typing import Any
@@ -21,6 +22,7 @@ from remuda.cluster.membership import LeaveAsked
 from remuda.datatypes.view import NOBODY
 from remuda.errors import (
     NoLease,
+    OutcomeUnknown,
     RemudaError,
     SerializationFailure,
     SnapshotTooOld,
@@ -426,3 +428,61 @@ def _staged(start: int, count: int) -> pa.RecordBatch:
         [pa.array(keys, pa.int64()), pa.array([1] * count, pa.int32()), pa.array([WIDE] * count)],
         names=["id", "g", "s"],
     )
+
+
+async def _counting(client: Any, keys: range, written: dict[int, list[int]]) -> None:
+    """Put ever larger numbers, one key after the other, until somebody cancels this."""
+    numbers = client.map("n")
+    for number in itertools.count(1):
+        for key in keys:
+            try:
+                await numbers.put(key, number)
+            except (TransientError, OutcomeUnknown):
+                continue
+            written.setdefault(key, []).append(number)
+
+
+async def _changes_since(client: Any, position: int) -> dict[int, list[tuple[int | None, int]]]:
+    """What a stream tells from there until now: value before and value, by key."""
+    told: dict[int, list[tuple[int | None, int]]] = {}
+    end = (await client.cluster_info()).clock
+    async with await client.map("n").changes(position) as stream:
+        while stream._feed.position < end or stream._pages:
+            batch = await stream.read(0.1)
+            for row in batch.to_pylist() if batch is not None else ():
+                before = row["_before"] and row["_before"]["this"]
+                told.setdefault(row["__key"], []).append((before, row["this"]))
+    return told
+
+
+@scenario(20, backups=1)
+@users
+async def what_was_undecided_at_a_handover_is_told_after_a_return(play: Play, client: Any) -> None:
+    """Answers of backups are slow, so each handover meets writes that are not decided. The member
+    that got the partitions is lost at once, and they come back. Nobody has read changes meanwhile.
+    Each acknowledged write is told, and each change goes on from the one before."""
+    sim = play.sim
+    await client.sql("CREATE TABLE n (__key BIGINT PRIMARY KEY, this BIGINT)")
+    position = (await client.cluster_info()).clock
+    written: dict[int, list[int]] = {}
+    work = [
+        running(sim, client, _counting(client, range(first, 160, 16), written))
+        for first in range(16)
+    ]
+    play.fate("PARTS", Fate((0.02,)))
+    joining = sim.loop.create_task(sim.join(1), context=sim.director.context)
+    await play.until(lambda: len(sim.members[1].core.view.partitions_of(4)) > 40, 60.0)
+    await joining
+    sim.crash(4)
+    await play.until(lambda: 4 not in sim.members[1].core.view.by_number, 20.0)
+    await asyncio.sleep(1.0)
+    await play.until(lambda: all(m.core.ready for m in sim.live().values()), 20.0)
+    for task in work:
+        task.cancel()
+    await asyncio.wait(work)
+    await asyncio.sleep(1.0)
+    told = await _changes_since(client, position)
+    for key, numbers in written.items():
+        values = [value for _, value in told[key]]
+        assert set(numbers) <= set(values), (key, sorted(set(numbers) - set(values)))
+        assert [before for before, _ in told[key]] == [None, *values[:-1]], key

@@ -14,8 +14,10 @@ from remuda.datatypes.timestamp import FOREVER, handover
 from remuda.errors import SerializationFailure
 from remuda.storage.chunks import upkeep
 from remuda.storage.maps.candidates import written_before
+from remuda.storage.maps.change_log import ChangeLog
 from remuda.storage.maps.copy_comparison import Inventory
 from remuda.storage.maps.entry_version import entry_version
+from remuda.storage.maps.late_decisions import take_versions
 from remuda.storage.maps.map_store import MapStore
 from remuda.storage.maps.transfer import ALWAYS, EVERY_PARTITION, Arrival, Extraction
 
@@ -178,6 +180,77 @@ def test_upkeep_keeps_when_versions_were_written(stores: tuple[MapStore, MapStor
     alive = [[each for each in whole(store) if each[1] > floor] for store in stores]
     assert alive[0] == alive[1]
     assert entry_version(here, (1,), 14_000) == 5001
+
+
+LATE = (1, 2, 3, 4, 6)
+"""Keys of which a write was undecided at the handover."""
+
+
+def write_late(store: MapStore, at: int) -> None:
+    store.put((1, 12), at)
+    store.discard((2,), at)
+    store.put((3, 32), at)
+    store.put((6, 60), at)
+
+
+def check_same(here: MapStore, elsewhere: MapStore) -> None:
+    assert whole(here) == whole(elsewhere)
+    for at in (4000, 5500, 6100, 6400, 6500, 6700, AWAY, 9000, 12_000, AGAIN, 26_000):
+        for key in range(1, 7):
+            assert here.get((key,), at) == elsewhere.get((key,), at), (key, at)
+        assert here.size(at) == elsewhere.size(at), at
+    assert here.rows == elsewhere.rows
+    logs = [ChangeLog(0) for _ in range(2)]
+    for log, store in zip(logs, (here, elsewhere), strict=True):
+        log.advance(store.extraction(EVERY_PARTITION), 30_000)
+    told = [[(c.times.tolist(), c.hashes.tolist()) for c in log.since(0)] for log in logs]
+    assert told[0] == told[1]
+
+
+@pytest.mark.parametrize("pending", [False, True], ids=["decided while away", "decided at last"])
+def test_what_was_written_below_the_handover_comes_back(pending: bool) -> None:
+    """Its write was undecided when the partition was given away; twice, the second time."""
+    here, elsewhere = MapStore(SCHEMA), MapStore(SCHEMA)
+    for store in (here, elsewhere):
+        for key in (1, 2, 3, 4):
+            store.put((key, key * 10), 5000 + key)
+        store.discard((3,), 6000)
+    for away, decided in ((AWAY, not pending), (AGAIN, pending)):
+        here.close_partitions(EVERY_PARTITION, away)
+        if decided:
+            write_late(elsewhere, 6500)
+        elsewhere.put((2, 23), away + 1000)
+        cuts = here.last_ends_of(EVERY_PARTITION)
+        comes_back(here, elsewhere)
+        take_versions(here, elsewhere, [(key,) for key in LATE], cuts)
+    check_same(here, elsewhere)
+    for store in (here, elsewhere):  # one was undecided all the time
+        store.put((4, 44), 6200)
+    check_same(here, elsewhere)
+    (rows,) = whole_rows(elsewhere, 3)
+    for store in (here, elsewhere):  # so was a job
+        store.stage("job", "task", 0, rows)
+        store.prepare("job", ["task"], overwrite=False, insert_only=False)
+        store.resolve("job", 6150)
+    check_same(here, elsewhere)
+
+
+def test_who_reads_rows_while_their_partition_comes_back() -> None:
+    """A scan that has begun reads below what was undecided, and finds what it would have found."""
+    here, elsewhere = MapStore(SCHEMA), MapStore(SCHEMA)
+    for store in (here, elsewhere):
+        store.put((1, 10), 5001)
+        store.put((2, 20), 5002)
+    here.close_partitions(EVERY_PARTITION, AWAY)
+    write_late(elsewhere, 6500)
+    before = here.scan(6400, (0, 1))
+    cuts = here.last_ends_of(EVERY_PARTITION)
+    comes_back(here, elsewhere)
+    take_versions(here, elsewhere, [(key,) for key in LATE], cuts)
+    rows = []
+    while (batch := before.next()) is not None:
+        rows += zip(*(column.to_pylist() for column in batch.columns), strict=True)
+    assert sorted(rows) == [(1, 10), (2, 20)]
 
 
 def no_origins(patch: pytest.MonkeyPatch) -> None:

@@ -22,6 +22,7 @@ from remuda.member.base.offload import Offload
 from remuda.member.commits.participants import CommitParticipants
 from remuda.member.state.log import fields
 from remuda.storage.chunks.chunk import Times
+from remuda.storage.maps.late_decisions import take_versions
 from remuda.storage.maps.map_store import MapStore
 from remuda.storage.maps.transfer import Arrival, Extraction, joined
 
@@ -188,7 +189,8 @@ class Copies:
         """In one step of the loop. The rows come with their history; where the target still has
         rows of an earlier time, they begin where those end, and keep their origins. (Each partition
         by itself: others were given away later, and what was written to this one meanwhile began
-        before that.)"""
+        before that. Of keys with a write that was undecided when its partition was given away,
+        each version is looked at: the write may have committed below the cut.)"""
         cuts = target.last_ends_of(partitions)
         for listener in self.on_moved:
             attempt(
@@ -203,6 +205,8 @@ class Copies:
             first = stop
         if more:
             target.come_back(target.arrival(more), cuts)
+        keys = self._core.given_away.take_keys(target.schema.map_id, partitions)
+        take_versions(target, source, keys, cuts)
         target.floors.lift_reads(source.floor)
         target.mixed_until = max(target.mixed_until, self._core.timestamp())
         source.discard_partitions(partitions)

@@ -298,6 +298,13 @@ class PendingParts:
         found = (part.timestamp for (_, place), part in self.parts.items() if place in partitions)
         return min(found, default=FOREVER)
 
+    def undecided_in(self, partitions: Collection[int]) -> Iterator[tuple[int, Write]]:
+        """The writes of what is undecided in them, with their partition."""
+        for (_, partition), part in self.parts.items():
+            if partition in partitions and part.timestamp != FOREVER:
+                for write in part.work.writes:
+                    yield partition, write
+
     def in_partitions(self, partitions: frozenset[int]) -> list[Address]:
         return [address for address in self.parts if address[1] in partitions]
 

@@ -89,7 +89,11 @@ class Transactions:
         me = self._core.number
         gone = {p for p in before.partitions_of(me) if after.owners[p] != me}
         if gone:
-            self._core.given_away.note(after.number, self.pending.lowest_in(gone))
+            given_away = self._core.given_away
+            given_away.note(after.number, self.pending.lowest_in(gone))
+            given_away.keep_maps(self._core.stores)
+            for partition, write in self.pending.undecided_in(gone):
+                given_away.note_key(write.map_id, partition, write.key)
         self._shell.on_view(before, after)
         self.locks.on_view()
         self.copies_changed()

@@ -304,6 +304,16 @@ class Chunk:
         if timestamp < self.first_end:  # noqa: PLR1730 (half the cost of min)
             self.first_end = timestamp
 
+    def reopen(self, offset: int) -> None:
+        """Let a row live on. Nobody reads it yet at or above the end that it has."""
+        view = self.end_view
+        if view is None:
+            view = self._allocate_ends()
+        if view[offset] != FOREVER:
+            self.closed -= 1
+            self.reclosed += 1
+        view[offset] = FOREVER
+
     def close_many(self, offsets: Offsets, timestamp: int) -> int:
         """End many different rows at ``timestamp``; returns how many had no end before."""
         if self.ends is None:

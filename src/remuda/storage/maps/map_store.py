@@ -206,7 +206,7 @@ class MapStore:
             return None
         chunk = self._table.by_number[slot >> OFFSET_BITS]
         offset = slot & OFFSET_MASK
-        self._close(chunk, offset, timestamp)
+        self.set_end(chunk, offset, timestamp)
         self._changes += 1
         return chunk, offset
 
@@ -272,10 +272,13 @@ class MapStore:
     def _end_of(self, chunk: Chunk, offset: int) -> int:
         return chunk.end if chunk.end_view is None else chunk.end_view[offset]
 
-    def _close(self, chunk: Chunk, offset: int, timestamp: int) -> None:
-        if self._end_of(chunk, offset) == FOREVER:
-            self.rows -= 1
-        chunk.close(offset, timestamp)
+    def set_end(self, chunk: Chunk, offset: int, end: int) -> None:
+        """Let a row end then, sooner or later than it would (``FOREVER``: never)."""
+        self.rows += (end == FOREVER) - (self._end_of(chunk, offset) == FOREVER)
+        if end == FOREVER:
+            chunk.reopen(offset)
+        else:
+            chunk.close(offset, end)
 
     # --- many rows ---
 

@@ -21,13 +21,15 @@ def next_begin(
     timestamp: int,
 ) -> int:
     """Where the first version of ``key`` after ``timestamp`` begins, among those at ``slots`` (of
-    its hash)."""
+    its hash). Those that end before they begin were taken back: no reader sees them."""
     begin = FOREVER
     for slot in slots:
         chunk, offset = chunks[slot >> OFFSET_BITS], slot & OFFSET_MASK
         found = chunk.begin if chunk.begin_view is None else chunk.begin_view[offset]
         if timestamp < found < begin and (keys.exact or keys.holds(chunk, offset, key)):
-            begin = found
+            end = chunk.end if chunk.end_view is None else chunk.end_view[offset]
+            if found <= end:
+                begin = found
     return begin
 
 
@@ -65,5 +67,6 @@ def end_before_later_versions(
     begins = np.broadcast_to(np.asarray(chunk.begins_of(offsets)), offsets.shape)
     row_ends = np.broadcast_to(np.asarray(chunk.ends_of(offsets)), offsets.shape)
     ended = (row_ends > timestamp) & (row_ends & EXPIRY_MARK != EXPIRY_MARK)
-    bounds = np.where(begins > timestamp, begins, np.where(ended, row_ends, FOREVER))
+    later = (begins > timestamp) & (begins <= row_ends)  # else it was taken back
+    bounds = np.where(later, begins, np.where(ended, row_ends, FOREVER))
     np.minimum.at(ends, rows, bounds)
