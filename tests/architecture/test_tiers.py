@@ -18,7 +18,7 @@ from unit_tier import OUTSIDE, UnitGuard, forbidden_imports, in_unit_tier
 UNIT_FILES = [file for file in every_test_file() if in_unit_tier(file)]
 UNIT_SECONDS = 80
 """Work of the tier by tests/selection/costs.txt: two processes have a minute."""
-SLEEPS = 169
+SLEEPS = 167
 """Calls of sleep with a time, outside tests/simulation, where time is virtual. The number only
 falls: a test that waits for an event tells nothing about time and does not depend on the load."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -290,13 +290,36 @@ class TestCluster:
             await asyncio.sleep(0)
 
 
+STOP_LIMIT = 30.0
+"""Seconds that a member may take to stop, and a cluster to form."""
+SCENARIO_SHARE = 0.6
+"""Of the timeout of a test: the rest is for members that stop."""
+
+
+async def stopped(members: Iterable[Member]) -> None:
+    """Stop them, in order. Raises AssertionError that names members which did not end."""
+    stuck = []
+    for member in members:
+        stopping = asyncio.ensure_future(member.stop())
+        done, _ = await asyncio.wait([stopping], timeout=STOP_LIMIT)
+        if not done:
+            stuck.append(f"member {member.core.number}: {running_tasks(member)}")
+    assert not stuck, f"did not stop within {STOP_LIMIT:g} s: {'; '.join(stuck)}"
+
+
+def running_tasks(member: Member) -> list[str]:
+    return sorted(task.get_name() for task in member.core._tasks)
+
+
 @asynccontextmanager
 async def cluster_of(size: int, **settings: Any) -> AsyncIterator[TestCluster]:
     world = system_world()
     first = Member(MemberConfig(cluster_size=size, **{**FAST, **settings}), world)
     starts = [asyncio.ensure_future(first.start())]
-    while ChannelKind.DATA not in first._servers:
+    while ChannelKind.DATA not in first._servers and not starts[0].done():
         await asyncio.sleep(0.001)
+    if starts[0].done():
+        starts[0].result()
     seed = first.addresses()["control"]
     others = [
         Member(MemberConfig(cluster_size=size, join=seed, **{**FAST, **settings}), world)
@@ -311,21 +334,25 @@ async def cluster_of(size: int, **settings: Any) -> AsyncIterator[TestCluster]:
     finally:
         for client in cluster.clients:
             client.channel.close()
-        for member in reversed(cluster.members):
-            await member.stop()
+        await stopped(reversed(cluster.members))
 
 
 Scenario = Callable[[TestCluster], Awaitable[None]]
 
 
 @pytest.fixture
-def in_cluster() -> Callable[..., None]:
-    """``in_cluster(scenario, members=3)`` runs ``async def scenario(cluster)``."""
+def in_cluster(request: pytest.FixtureRequest) -> Callable[..., None]:
+    """``in_cluster(scenario, members=3)`` runs ``async def scenario(cluster)``. The scenario ends
+    with TimeoutError well before the timeout of the test: the alarm of pytest-timeout may fall into
+    a task of a member, which keeps it, and comes once only."""
+    mark = request.node.get_closest_marker("timeout")
+    whole = mark.args[0] if mark is not None else float(request.config.getini("timeout"))
 
     def run(scenario: Scenario, members: int = 3, **settings: Any) -> None:
         async def main() -> None:
             async with cluster_of(members, **settings) as cluster:
-                await scenario(cluster)
+                async with asyncio.timeout(SCENARIO_SHARE * whole):
+                    await scenario(cluster)
 
         asyncio.run(main())
 

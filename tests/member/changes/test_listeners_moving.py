@@ -55,6 +55,13 @@ class Writing:
             await asyncio.sleep(0)
 
 
+async def going_on(work: list[asyncio.Future[Any]]) -> None:
+    """Wait a moment. Raises the error that has ended some of the work."""
+    done, _ = await asyncio.wait(work, timeout=0.01, return_when=asyncio.FIRST_EXCEPTION)
+    for task in done:
+        task.result()
+
+
 Change = Callable[[TestCluster], Awaitable[None]]
 
 
@@ -100,16 +107,17 @@ def test_every_change_once(in_cluster: Any, change: Change) -> None:
             ]
             await asyncio.sleep(0.1)
             await change(cluster)
+            work = [hearing, *writers]
             view = max(m.core.view.number for m in cluster.members if not m.core.stopping)
             before = len(writing.acknowledged)
             while len(writing.acknowledged) < before + 2 * KEYS:
-                await asyncio.sleep(0.01)
+                await going_on(work)
             writing.done = True
             await asyncio.gather(*writers)
             final = {key: value async for key, value in client.map("numbers").entries()}
             end = (await client.cluster_info()).clock
             while listener.position < end:
-                await asyncio.sleep(0.01)
+                await going_on([hearing])
             await asyncio.sleep(0)
             hearing.cancel()
             await listener.stop()
