@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import itertools
 import logging
 from asyncio import events
 from collections import Counter
@@ -381,12 +382,20 @@ def pbody(sent: Sent) -> bytes:
             return found[0].pbody
 
 
+RUNS_PER_COLLECTION = 20
+"""A run that is over leaves some 10 MB of objects in circles. The tests collect all generations so
+seldom (``tests/conftest.py``) that hundreds of runs would be garbage at a time."""
+_RUNS = itertools.count(1)
+
+
 @contextmanager
 def simulation(
     seed: int, members: int = 3, *, window: int = 0, short: int | None = None, **settings: Any
 ):
     """A cluster to be; ``window`` makes the windows of streams so small (bytes), ``short`` are the
     rows of a plan that neither waits for memory nor for a thread."""
+    if next(_RUNS) % RUNS_PER_COLLECTION == 0:
+        gc.collect()
     sim = Simulation(seed, members, **settings)
     original = MemoryAccount.__init__
 
