@@ -144,15 +144,35 @@ class RemudaError(Exception):
 
     def advising(self, hint: str) -> Self:
         """A copy with another hint."""
-        return self._copy(self.may_have_run, hint)
+        return self._copy(self.may_have_run, hint=hint)
 
-    def _copy(self, may_have_run: bool, hint: str | None = None) -> Self:
+    def saying(self, message: str) -> Self:
+        """A copy with another message."""
+        return self._copy(self.may_have_run, message=message)
+
+    def at(self, position: Position | None, statement: str | None) -> Self:
+        """A copy at a place in ``statement``; None for no place, or an unknown statement."""
+        return self._copy(self.may_have_run, place=(position, statement))
+
+    def within(self, statement: str) -> Self:
+        """This error, or a copy of it whose position counts in ``statement``."""
+        return self if self.statement == statement else self.at(self.position, statement)
+
+    def _copy(
+        self,
+        may_have_run: bool,
+        *,
+        message: str | None = None,
+        hint: str | None = None,
+        place: tuple[Position | None, str | None] | None = None,
+    ) -> Self:
+        position, statement = (self.position, self.statement) if place is None else place
         return type(self)(
-            self.message,
+            self.message if message is None else message,
             detail=self.detail,
             hint=self.hint if hint is None else hint,
-            position=self.position,
-            statement=self.statement,
+            position=position,
+            statement=statement,
             member=self.member,
             subject=self.subject,
             may_have_run=may_have_run,

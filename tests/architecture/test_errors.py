@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
+import re
+from pathlib import Path
 
 import pytest
 
@@ -13,6 +15,9 @@ from remuda.errors import RemudaError, from_report
 LOCAL = {"ExpectationFailed", "JavaMissing", "PipelineInvalid", "SparkMissing", "SparkNotStarted"}
 """Raised in the user's process only."""
 HOME = "remuda.errors"
+ROOT = Path(__file__).resolve().parents[2]
+SOURCES = [path for path in (ROOT / "src").rglob("*.py") if not path.stem.endswith("_pb2")]
+FIELDS = {"message", "detail", "hint", "position", "statement", "member", "subject", "args"}
 SKIPPED = ("remuda.spark", "remuda.rpc.messages")
 
 
@@ -34,3 +39,18 @@ def test_an_error_comes_back_as_what_it_was() -> None:
     for kind in all_kinds():
         if kind.__module__ == HOME:
             assert type(from_report(kind("message").to_report())) is kind
+
+
+def test_an_error_is_not_changed_once_it_exists() -> None:
+    """It may be kept, or raised again elsewhere: ``at``, ``within`` and ``saying`` copy it."""
+    found = []
+    for path in SOURCES:
+        text = path.read_text(encoding="utf-8")
+        errors = {"error", *re.findall(r"^ +except .* as (\w+):", text, re.MULTILINE)}
+        changes = re.finditer(r"\b(\w+)\.(\w+)(?:, \w+\.\w+| = \w+\.\w+)* = ", text)
+        found += [
+            f"{path.relative_to(ROOT)}: {change[0]}"
+            for change in changes
+            if change[1] in errors and change[2] in FIELDS
+        ]
+    assert found == []

@@ -287,8 +287,7 @@ def bound(
             check_count(parsed.parameters, len(types))
         return in_zone(bind(parsed, catalog, types, zone), zone)
     except RemudaError as error:
-        error.statement = error.statement or text
-        raise
+        raise error.within(error.statement or text) from error.__cause__
     except RecursionError as problem:
         raise LimitExceeded("the statement is nested too deeply") from problem
 
@@ -488,8 +487,7 @@ def argument_values(
     try:
         bound_arguments = parts_in_zone(bind_arguments(text, tree, types, catalog, zone), zone)
     except RemudaError as error:
-        error.statement = text
-        raise
+        raise error.within(text) from error.__cause__
     bound_arguments, clock = with_clock_parameters(bound_arguments, 0)
     moments = clock_values(clock, now_micros)
     return tuple(evaluate_constant(argument, moments) for argument in bound_arguments)

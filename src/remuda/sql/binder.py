@@ -112,12 +112,9 @@ def bind(
     try:
         return _bind(context, parsed)
     except RemudaError as error:
-        error.statement = parsed.text
-        raise
+        raise error.within(parsed.text) from error.__cause__
     except RecursionError:
-        deep = too_deep(None)
-        deep.statement = parsed.text
-        raise deep from None
+        raise too_deep(None).within(parsed.text) from None
 
 
 def _bind(context: Context, parsed: ParsedStatement) -> BoundStatement:

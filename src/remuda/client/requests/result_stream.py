@@ -81,7 +81,7 @@ class ResultStream:
     def on_refused(self, error: RemudaError) -> Outcome:
         """RUN_QUERY, or the connection, failed."""
         if error.position is not None and error.statement is None:
-            error.statement = self._statement
+            error = error.at(error.position, self._statement)
         self.outcome = Outcome(error, "", None)
         return self.outcome
 

@@ -579,7 +579,7 @@ def _check_grammar(statement: str, place: int) -> None:
     try:
         parse(statement)
     except RemudaError as error:
-        if error.position is not None:
-            offset = error.position.offset + place
-            error.position = replace(error.position, offset=offset)
-        raise
+        if error.position is None:
+            raise
+        position = replace(error.position, offset=error.position.offset + place)
+        raise error.at(position, error.statement) from error.__cause__

@@ -241,7 +241,7 @@ class TransactionStatements:
                     return self._savepoint(_needed(transaction, tree), tree)
         except RemudaError as error:
             if error.position is None:
-                error.position, error.statement = tree.position, statement.text
+                raise error.at(tree.position, statement.text) from error.__cause__
             raise
 
     def _begin(self, statement: Statement, modes: Modes) -> None:

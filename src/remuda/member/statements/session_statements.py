@@ -139,8 +139,7 @@ class Sessions:
                 zone=statement.session.zone,
             )
         except RemudaError as error:
-            error.position = error.statement = None
-            raise
+            raise error.at(None, None) from error.__cause__
 
     @staticmethod
     def _named(session: ClientSession, name: str) -> PreparedText:
@@ -183,5 +182,5 @@ def _located(error: RemudaError, statement: Statement, tree: SessionTree) -> Rem
     if isinstance(tree, DiscardTree | UnlistenTree):
         return error
     if error.position is None and error.statement is None:
-        error.position, error.statement = tree.position, statement.text
+        return error.at(tree.position, statement.text)
     return error

@@ -86,12 +86,9 @@ def bind_entry_change(
     try:
         return _bound(schema, text, types)
     except RemudaError as error:
-        error.statement = text
-        raise
+        raise error.within(text) from error.__cause__
     except RecursionError:
-        deep = too_deep(None)
-        deep.statement = text
-        raise deep from None
+        raise too_deep(None).within(text) from None
 
 
 def _bound(schema: MapSchema, text: str, types: Sequence[SqlType] | None) -> EntryChange:

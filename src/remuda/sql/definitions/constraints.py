@@ -104,8 +104,7 @@ def _kept_default(text: str, column: Column) -> Expression:
     try:
         return _default(context, parse_expression(text), target, name)
     except RemudaError as error:
-        error.message = f'default of column "{name}": {error.message}'
-        raise
+        raise error.saying(f'default of column "{name}": {error.message}') from error.__cause__
 
 
 def check_condition(schema: MapSchema, check: Check) -> tuple[Expression, tuple[ColumnId, ...]]:

@@ -65,8 +65,7 @@ def bind_create_index(context: Context, tree: CreateIndexTree) -> CreateIndexSta
     try:
         check(schema, definition)
     except RemudaError as error:
-        error.position, error.statement = tree.columns[0].position, context.text
-        raise
+        raise error.at(tree.columns[0].position, context.text) from error.__cause__
     return CreateIndexStatement(schema, definition, existing is not None)
 
 

@@ -400,5 +400,4 @@ def missing(context: Context, name: Name, kind: str) -> UndefinedMap:
             hint=did_you_mean(name.text, told(context.catalog).view_names()),
             statement=context.text,
         )
-    error.position = name.position
-    return error
+    return error.at(name.position, context.text)

@@ -47,9 +47,7 @@ def read_settings(reader: TokenReader, *, with_values: bool) -> tuple[OptionSett
     while True:
         name = reader.name()
         if name.text not in OPTIONS:
-            error = unknown_option(name.text)
-            error.position = name.position
-            raise error
+            raise unknown_option(name.text).at(name.position, None)
         if any(name.text == other.name.text for other in found):
             raise InvalidDefinition(f'option "{name.text}" is given twice', position=name.position)
         if with_values:

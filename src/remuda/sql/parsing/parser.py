@@ -112,12 +112,9 @@ def _with_statement(text: str, work: Callable[[str], Result]) -> Result:
     try:
         return work(text)
     except RemudaError as error:
-        error.statement = text
-        raise
+        raise error.within(text) from error.__cause__
     except RecursionError:
-        deep = too_deep(None)
-        deep.statement = text
-        raise deep from None
+        raise too_deep(None).within(text) from None
 
 
 def _split(text: str) -> list[tuple[int, str]]:

@@ -242,8 +242,8 @@ class SelectBinder:
             error = self.context.unsupported(
                 "SELECT without columns", node.args.get("from_"), hint="Select a constant."
             )
-            error.position = error.position or end_of(self.context.text)
-            raise error
+            text = self.context.text
+            raise error.at(error.position or end_of(text), text)
         if (group := node.args.get("group")) is not None:
             self.clause = "GROUP BY"
             self.bind_group_by(group)
@@ -331,8 +331,7 @@ class SelectBinder:
         assert isinstance(node, exp.Group)
         if not node.expressions:
             error = self.context.error(SqlSyntaxError, "syntax error at end of input", None)
-            error.position = end_of(self.context.text)
-            raise error
+            raise error.at(end_of(self.context.text), self.context.text)
         self.grouping.forced = True
         self.grouping.group_by(grouping_sets(self.context, node, self.group_key))
 

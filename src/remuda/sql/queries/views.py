@@ -59,8 +59,7 @@ def view_plan(
         context.text = text
         if view.name not in context.inside[:-1]:
             error = _named(error, view)
-        error.position = None
-        raise context.located(error, node) from None
+        raise context.located(error.at(None, None), node) from None
     finally:
         context.text, context.uses = text, uses
         context.inside.pop()
@@ -76,10 +75,9 @@ def view_plan(
 
 
 def _named(error: RemudaError, view: ViewDefinition) -> RemudaError:
-    if not error.message.startswith('view "'):
-        error.message = f'view "{view.name}": {error.message}'
-        error.args = (error.message,)
-    return error
+    if error.message.startswith('view "'):
+        return error
+    return error.saying(f'view "{view.name}": {error.message}')
 
 
 def _places(view: ViewDefinition, names: Sequence[str]) -> list[int]:
@@ -172,9 +170,7 @@ def _refuse_other_columns(
 
 def placed(context: Context, error: RemudaError, name: Name) -> RemudaError:
     """``error`` at the place of ``name``."""
-    error.position = name.position
-    error.statement = context.text
-    return error
+    return error.at(name.position, context.text)
 
 
 # --- what depends on what ----------------------------------------------------------------------

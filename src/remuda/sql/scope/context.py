@@ -90,10 +90,7 @@ class Context:
 
     def located(self, error: ErrorType, node: exp.Expr | None) -> ErrorType:
         """``error`` with the place of ``node``, unless it has one."""
-        if error.position is None:
-            error.position = position_of(self.text, node)
-        error.statement = self.text
-        return error
+        return error.at(error.position or position_of(self.text, node), self.text)
 
     def only(self, node: exp.Expr, *consumed: str) -> None:
         """Refuse every part of ``node`` that its binder does not know: nothing is ever ignored."""
