@@ -164,9 +164,9 @@ class Client:
         """A handle of the map ``name``; see ``Map`` for what the types do. With ``near_cache``, its
         gets look into the memory of this client first, see ``NearMap``; True: one with the options
         of ``NearCache()``."""
-        if near_cache is None or near_cache is False:
+        cache = None if near_cache is None else asynchronous.near_cache_of(near_cache)
+        if cache is None:
             return blocking.Map(self._core, name, value_type, key_type)
-        cache = asynchronous.near_cache_of(near_cache)
         return blocking.NearMap(self._core, name, value_type, key_type, cache)
 
     def sql(self, text: str, *params: Any, timeout: float | None = None) -> Cursor:

@@ -202,10 +202,12 @@ class NearEntries:
             )
 
 
-def near_cache_of(wanted: NearCache | bool) -> NearCache:
+def near_cache_of(wanted: NearCache | bool | None) -> NearCache | None:
     """The near cache that ``near_cache=`` of a map asks for: True is the usual one. InputError."""
     if wanted is True:
         return NearCache()
+    if wanted is None or wanted is False:
+        return None
     if not isinstance(wanted, NearCache):
         raise InputError(
             f"near_cache is True or a NearCache, found {type(wanted).__name__}",
