@@ -390,6 +390,36 @@ def test_changes_that_are_not_kept_any_more_are_a_gap(
     in_cluster(scenario, members=1)
 
 
+def test_a_reader_that_stops_for_long_hears_of_the_gap_though_its_log_is_there(
+    in_cluster: Any,
+) -> None:
+    """Its subscription keeps the log of the member, which nobody continues while nobody asks."""
+
+    async def scenario(cluster: TestCluster) -> None:
+        async with client_of(cluster) as client:
+            numbers = client.map("numbers")
+            await numbers.put(1, "one")
+            listener = await numbers.listen(buffer=1)
+            await numbers.put(1, "two")
+            while not listener._events:
+                assert await numbers.get(1) == "two"
+            (store,) = cluster.members[0].core.stores.values()
+            for value in ("three", "four"):
+                await numbers.put(1, value)
+            store.raise_floor(cluster.members[0].core.timestamp())
+            await numbers.put(1, "five")
+            assert [event.value for event in await some(listener, 1)] == ["two"]
+            gap = (await some(listener, 1))[0]
+            assert (gap.kind, gap.key, gap.value) == ("gap", None, None)
+            await numbers.put(1, "six")
+            while (event := (await some(listener, 1))[0]).value != "six":
+                assert event.old_value == "four"
+            assert event.old_value == "five"
+            await listener.stop()
+
+    in_cluster(scenario, members=1)
+
+
 def test_nothing_is_left_of_clients_that_are_gone(in_cluster: Any) -> None:
     async def scenario(cluster: TestCluster) -> None:
         async with client_of(cluster) as client:

@@ -115,13 +115,20 @@ class ChangeLogs:
     # --- reading ------------------------------------------------------------------------------
 
     async def advance(self, map_id: int) -> bool:
-        """Take in what has happened to a map that somebody reads; whether anything has."""
+        """Take in what has happened to a map that somebody reads; whether anything has. A log that
+        the store cannot continue is dropped."""
         log, store = self._logs.get(map_id), self._core.stores.get(map_id)
         if log is None or store is None:
             return False
         closed = self._closed(store)
         if closed is None or closed <= log.high:
             return False
+        if log.high < store.floors.history:
+            # Nobody has read for longer than changes are kept: what ended after the log and before
+            # the floor is gone. A reader that stopped there must hear that, and a new log begins.
+            self.release(map_id)
+            self.on_found(map_id)
+            return True
         scan = await self._ran(log.ahead(store.extraction(EVERY_PARTITION), closed))
         found = log.take(scan)
         log.forget(min(closed - KEPT, self._wanted_of(map_id)))
