@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import re
 import shlex
+import shutil
 import subprocess
 import sys
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.docs.programs import ROOT, output_of, programs_of
@@ -24,6 +27,27 @@ def test_first_program(tmp_path: Path) -> None:
     assert "AA 33.5" in output
     assert "UA -1.0" in output
     assert "('UA', -4.0)" in output
+
+
+@pytest.mark.cluster
+@pytest.mark.skipif(shutil.which("psql") is None, reason="psql is not installed")
+def test_psql_reads_what_the_first_program_has_put() -> None:
+    shown = re.search(r"\$ psql (.*?)\n(.*?)```", README, re.DOTALL)
+    puts = re.search(r"@dataclass.*?(?=\n\n\nwith)", PROGRAMS[0], re.DOTALL)
+    assert shown is not None
+    assert puts is not None
+    with remuda.start(members=1) as cluster:
+        names: dict[str, Any] = {"dataclass": dataclass, "client": cluster.connect()}
+        lines = [line.strip() for line in PROGRAMS[0].splitlines()]
+        stores = [line for line in lines if re.match(r"flights(\.put| =)", line)]
+        exec("\n".join([puts[0], *stores]), names)
+        host, port = cluster.members[0].postgres.split(":")
+        given = shlex.split(shown[1].replace("31432", port).replace("127.0.0.1", host))
+        done = subprocess.run(
+            ["psql", "-X", *given], capture_output=True, text=True, timeout=60, check=True
+        )
+    printed = [line.rstrip() for line in done.stdout.splitlines()]
+    assert printed == shown[2].splitlines()
 
 
 @pytest.mark.spark
