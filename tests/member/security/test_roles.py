@@ -110,6 +110,28 @@ class TestStatements:
 
         in_cluster(scenario, members, **settings)
 
+    def test_the_catalog_shows_users_to_administrators(self, in_cluster, settings):
+        async def scenario(cluster):
+            root, reader, *_ = await prepared(cluster)
+            text = "SELECT rolname, rolsuper, oid FROM pg_roles ORDER BY rolname"
+            shown = await root.sql(text)
+            assert [(name, admin) for name, admin, _ in shown] == [
+                ("nobody", False),
+                ("owner", False),
+                ("reader", False),
+                ("remuda", True),
+                ("root", True),
+                ("writer", False),
+            ]
+            assert len({oid for _, _, oid in shown}) == 6
+            assert await reader.sql(text) == [
+                row for row in shown if row[0] in ("reader", "remuda")
+            ]
+            same = "SELECT usename, usesuper, usesysid FROM pg_user ORDER BY usename"
+            assert await root.sql(same) == shown
+
+        in_cluster(scenario, 1, **settings)
+
     def test_writers_read_nothing(self, in_cluster, settings):
         async def scenario(cluster):
             _, _, writer, _, _ = await prepared(cluster)

@@ -8,7 +8,7 @@ are forwarded, by the member that serves them as well.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
 from remuda.catalog.catalog import Catalog
@@ -69,6 +69,13 @@ class Access:
     def is_admin(self, name: str) -> bool:
         user = self.user(name)
         return user is None or user.has(Role.ADMIN, ALL)
+
+    def users(self, name: str) -> Sequence[User]:
+        """Those that a user may know of: an administrator all, another one itself."""
+        user = self.user(name)
+        if user is not None and not user.has(Role.ADMIN, ALL):
+            return (user,)
+        return () if self._file is None else tuple(self._file.users.by_name.values())
 
     def owns(self, name: str, owner: str) -> bool:
         """Whether a user may see and end what belongs to ``owner``."""

@@ -39,6 +39,7 @@ from remuda.member.system.system_state import SystemState
 from remuda.rpc.messages import control_pb2
 from remuda.session.settings import SETTINGS
 from remuda.session.system import information_schema, pg_catalog
+from remuda.session.system.roles import rows_of_roles
 
 Row = tuple[Any, ...]
 
@@ -85,6 +86,7 @@ class SystemRelations:
             "sys.settings": self._settings,
             "pg_catalog.pg_settings": self._pg_settings,
             **activities.suppliers(),
+            **{f"pg_catalog.{name}": self._roles(name) for name in rows_of_roles(())},
         }
         for qualified, make_rows in live.items():
             schema, _, name = qualified.partition(".")
@@ -308,6 +310,12 @@ class SystemRelations:
                     str(getattr(defaults, field.name)),
                     str(field.metadata["doc"]),
                 )
+
+    def _roles(self, relation: str) -> Callable[[Statement], Awaitable[Iterable[Row]]]:
+        async def rows(statement: Statement) -> Iterable[Row]:
+            return rows_of_roles(self._core.access.users(statement.user))[relation]
+
+        return rows
 
     async def _pg_settings(self, statement: Statement) -> Iterable[Row]:
         named = [(n, v, d, t, "postmaster") for n, v, d, t in self._all_settings(statement)]

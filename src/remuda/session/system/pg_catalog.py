@@ -44,7 +44,6 @@ from remuda.session.system.access_methods import (
     pg_opfamily,
 )
 from remuda.session.system.functions import pg_proc
-from remuda.session.system.roles import pg_authid, pg_roles, pg_shadow, pg_user
 from remuda.session.system.rows import Row, row
 from remuda.sql.definitions.constraints import condition_columns
 
@@ -329,10 +328,6 @@ ROWS: Final[dict[str, Callable[[Catalog], Iterable[Row]]]] = {
     "pg_language": pg_language,
     "pg_proc": pg_proc,
     "pg_get_keywords": pg_get_keywords,
-    "pg_roles": pg_roles,
-    "pg_authid": pg_authid,
-    "pg_user": pg_user,
-    "pg_shadow": pg_shadow,
 }
 """Other objects (triggers, rules, policies, enumerations, ...) do not exist in the grid: their
 relations are empty."""

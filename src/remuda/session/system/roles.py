@@ -1,44 +1,68 @@
-"""The owner of everything, as the relations of roles show it."""
+"""The owner of everything, and the users, as the relations of roles show them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Final
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Final, NamedTuple
+from zlib import crc32
 
-from remuda.catalog.catalog import Catalog
+from remuda.catalog.oids import FIRST_OID, OID_LIMIT
 from remuda.catalog.pg_objects import OWNER_OID
 from remuda.catalog.system_relations import OWNER
+from remuda.catalog.users import ALL, Role, User
 from remuda.session.system.rows import Row, row
 
 _HIDDEN: Final = "********"
 
 
-def pg_roles(_catalog: Catalog) -> Iterator[Row]:
-    yield _role("pg_roles", rolpassword=_HIDDEN)
+class _Listed(NamedTuple):
+    oid: int
+    name: str
+    admin: bool
 
 
-def pg_authid(_catalog: Catalog) -> Iterator[Row]:
-    yield _role("pg_authid")
+def _listed(users: Iterable[User]) -> Iterator[_Listed]:
+    yield _Listed(OWNER_OID, OWNER, admin=True)
+    taken: set[int] = set()
+    for user in sorted(users, key=lambda user: user.name):
+        oid = _oid(user.name, taken)
+        taken.add(oid)
+        if user.name != OWNER:
+            yield _Listed(oid, user.name, user.has(Role.ADMIN, ALL))
 
 
-def _role(relation: str, rolpassword: str | None = None) -> Row:
-    return row(
-        relation, oid=OWNER_OID, rolname=OWNER, rolsuper=True, rolinherit=True, rolcreaterole=True,
-        rolcreatedb=True, rolcanlogin=True, rolreplication=False, rolconnlimit=-1,
-        rolpassword=rolpassword, rolbypassrls=True,
-    )  # fmt: skip
+def _oid(name: str, taken: set[int]) -> int:
+    """The same on all members as long as the users are the same."""
+    size = OID_LIMIT - FIRST_OID
+    place = crc32(name.encode()) % size
+    while FIRST_OID + place in taken:
+        place = (place + 1) % size
+    return FIRST_OID + place
 
 
-def pg_user(_catalog: Catalog) -> Iterator[Row]:
-    yield _user("pg_user", passwd=_HIDDEN)
+def _roles(relation: str, users: Iterable[User], rolpassword: str | None) -> Iterator[Row]:
+    for oid, name, admin in _listed(users):
+        yield row(
+            relation, oid=oid, rolname=name, rolsuper=admin, rolinherit=True,
+            rolcreaterole=admin, rolcreatedb=admin, rolcanlogin=True, rolreplication=False,
+            rolconnlimit=-1, rolpassword=rolpassword, rolbypassrls=admin,
+        )  # fmt: skip
 
 
-def pg_shadow(_catalog: Catalog) -> Iterator[Row]:
-    yield _user("pg_shadow")
+def _users(relation: str, users: Iterable[User], passwd: str | None) -> Iterator[Row]:
+    for oid, name, admin in _listed(users):
+        yield row(
+            relation, usename=name, usesysid=oid, usecreatedb=admin, usesuper=admin,
+            userepl=False, usebypassrls=admin, passwd=passwd,
+        )  # fmt: skip
 
 
-def _user(relation: str, passwd: str | None = None) -> Row:
-    return row(
-        relation, usename=OWNER, usesysid=OWNER_OID, usecreatedb=True, usesuper=True,
-        userepl=False, usebypassrls=True, passwd=passwd,
-    )  # fmt: skip
+def rows_of_roles(users: Sequence[User]) -> Mapping[str, list[Row]]:
+    """The rows of each relation of roles. An administrator is told as a superuser: that is the
+    role by which PostgreSQL's tools tell who may do everything."""
+    return {
+        "pg_roles": list(_roles("pg_roles", users, _HIDDEN)),
+        "pg_authid": list(_roles("pg_authid", users, None)),
+        "pg_user": list(_users("pg_user", users, _HIDDEN)),
+        "pg_shadow": list(_users("pg_shadow", users, None)),
+    }
