@@ -23,7 +23,7 @@ TRAFFIC_MAX = {
     "UPDATE by key": (4, 380, 0),
     "INSERT by key": (4, 480, 0),
     "DELETE by key": (4, 310, 0),
-    "transaction of two puts": (16, 1_260, 0),
+    "transaction of two puts": (12, 1_100, 0),
     "read-modify-write of two keys": (16, 1_470, 0),
 }
 """Messages, bytes at most, and syncs of one operation, between all processes."""

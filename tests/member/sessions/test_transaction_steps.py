@@ -17,14 +17,17 @@ from remuda.client.operations import transaction_core
 from remuda.errors import (
     CheckViolation,
     FailedTransaction,
+    NotServed,
     ObjectMismatch,
     OutcomeUnknown,
     RemudaError,
     SerializationFailure,
     TransactionTimeout,
+    UndefinedMap,
 )
 from remuda.member.base.routes import UserRoutes
 from remuda.member.sessions import snapshots as transaction_snapshots
+from remuda.member.sessions.openings import Openings
 from remuda.member.sessions.session import TransactionSessions
 from remuda.member.transactions import outgoing, transactions
 from remuda.member.transactions.shell import TransactionShell
@@ -88,6 +91,93 @@ def test_two_gets_and_two_puts_are_three_requests(
             await cluster.idle()
 
     in_cluster(scenario)
+
+
+def test_a_transaction_that_only_puts_is_one_request(
+    in_cluster: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    requests = asked(monkeypatch)
+
+    async def scenario(cluster: Any) -> None:
+        async with numbers_of(cluster) as (client, one, two):
+            numbers = client.map("numbers")
+            requests.clear()
+            async with client.transaction() as transaction:
+                for key in (one, two):
+                    await transaction.map("numbers").put(key, 7)
+                assert transaction.id == ""
+            assert requests == [RpcType.TRANSACTION_END]
+            assert transaction.commit_timestamp
+            assert transaction.state is State.COMMITTED
+            owner = (await numbers._bind(Deadline(60.0))).router.owner((one,))
+            assert transaction.id.startswith(f"{owner}:")
+            assert (await numbers.get(one), await numbers.get(two)) == (7, 7)
+            await cluster.idle()
+
+    in_cluster(scenario)
+
+
+def test_a_member_that_refuses_to_begin_one_leaves_it_to_others(
+    in_cluster: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    requests = asked(monkeypatch)
+    begin, refused = Openings.begin, list[int]()
+
+    def once(self: Openings, *arguments: Any) -> Any:
+        if not refused:
+            refused.append(self._core.number)
+            raise NotServed("not now", member=str(self._core.number))
+        return begin(self, *arguments)
+
+    monkeypatch.setattr(Openings, "begin", once)
+
+    async def scenario(cluster: Any) -> None:
+        async with numbers_of(cluster) as (client, one, two):
+            requests.clear()
+            async with client.transaction() as transaction:
+                await transaction.map("numbers").put(one, 8)
+                await transaction.map("numbers").put(two, 8)
+            assert requests.count(RpcType.TRANSACTION_END) == 2
+            assert RpcType.TRANSACTION_BEGIN not in requests
+            assert refused
+            numbers = client.map("numbers")
+            assert (await numbers.get(one), await numbers.get(two)) == (8, 8)
+            await cluster.idle()
+
+    in_cluster(scenario)
+
+
+def test_rows_that_wait_fit_a_map_that_was_altered(in_cluster: Any) -> None:
+    """The client knew the map as it was before, and asks nobody before the commit."""
+
+    async def scenario(cluster: Any) -> None:
+        addresses = [(member.info.host, member.info.user_port) for member in cluster.members]
+        async with remuda.aio.connect(addresses) as client, remuda.aio.connect(addresses) as other:
+            await client.sql("CREATE TABLE t (id BIGINT PRIMARY KEY, name VARCHAR(3))")
+            await client.map("t").put(0, {"name": "abc"})
+            await put_in_transaction(client, 1, {"name": "one"})
+            await other.sql("ALTER TABLE t ADD COLUMN n INT DEFAULT 5")
+            await put_in_transaction(client, 2, {"name": "two"})
+            await other.sql("ALTER TABLE t ALTER COLUMN name TYPE VARCHAR(9)")
+            await put_in_transaction(client, 3, {"name": "longer", "n": 6})
+            await other.sql("ALTER TABLE t ADD CONSTRAINT few CHECK (n < 9)")
+            with pytest.raises(CheckViolation, match="few"):
+                await put_in_transaction(client, 4, {"name": "many", "n": 90})
+            rows = [tuple(row) async for row in await client.sql("TABLE t ORDER BY id")]
+            assert rows == [(0, "abc", 5), (1, "one", 5), (2, "two", 5), (3, "longer", 6)]
+            await other.sql("ALTER TABLE t DROP CONSTRAINT few")
+            await put_in_transaction(client, 4, {"name": "many", "n": 90})
+            await other.sql("DROP TABLE t")
+            with pytest.raises(UndefinedMap, match='"t"'):
+                await put_in_transaction(client, 5, {"name": "gone", "n": 1})
+            await cluster.idle()
+
+    in_cluster(scenario)
+
+
+async def put_in_transaction(client: Any, key: int, value: Any) -> None:
+    async with client.transaction() as transaction:
+        await transaction.map("t").put(key, value)
 
 
 def test_what_was_written_before_a_read_at_its_owner_is_seen(in_cluster: Any) -> None:

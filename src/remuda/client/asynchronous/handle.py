@@ -126,12 +126,16 @@ class Handle:
             binding = self._binding = self._made(schema)
         return binding
 
-    async def _bind_for(self, key: Any, value: Any, deadline: Deadline) -> Binding:
-        """The binding for a write: creates the map from its first entry, learns the classes."""
+    async def _bind_for(
+        self, key: Any, value: Any, deadline: Deadline, *, perhaps: bool = False
+    ) -> Binding:
+        """The binding for a write: creates the map from its first entry, learns the classes.
+        ``perhaps``: the map may be as it was known last."""
         binding = self._binding
         if binding is None or binding.view is not self._core.view:
+            bound = self._bound_perhaps if perhaps else self._bound_now
             try:
-                binding = await self._bound_now(deadline)
+                binding = await bound(deadline)
             except UndefinedMap:
                 inferred = infer_schema(self.name, key, value)
                 ObjectCodec(inferred).row(key, value)  # what does not fit makes no map

@@ -407,7 +407,8 @@ class Map(ChangedEntries, Aggregates, Listening, Lifetimes, Generic[K, V]):
     ) -> tuple[Binding, PhysicalRow | None]:
         lasting = checked_ttl(ttl)
         deadline = self._core.deadline()
-        binding = await self._bind_for(key, value, deadline)
+        plain = condition is requests.Condition.ALWAYS and not want_old and lasting is None
+        binding = await self._bind_for(key, value, deadline, perhaps=plain)
         try:
             row = binding.codec.row(key, value)
         except ObjectMismatch as error:

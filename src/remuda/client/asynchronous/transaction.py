@@ -131,20 +131,27 @@ class Transaction:
                 "the transaction was rolled back: something that was put in it was refused",
                 detail=f"cause: {cause.message}",
             )
-        if not core.held.name:
-            if not core.unsent.puts:  # nothing was done
-                self._over(core, State.COMMITTED)
-                return
-            await self._begin_late(core, deadline)
+        begins = None if core.held.name else self._options
+        if begins is not None and not core.unsent.puts:  # nothing was done
+            self._over(core, State.COMMITTED)
+            return
         left = max(deadline.left(inf), _MOMENT)
-        call = requests.end(core.held, core.unsent, core.clock, core.view.number, left)
+        call = requests.end(
+            core.held, core.unsent, core.clock, core.view.number, left, begins=begins
+        )
         try:
-            member = core.pool(core.held.member)
-            self.commit_timestamp = await member.call(call, deadline.later(grace))
+            if begins is None:
+                member = core.pool(core.held.member)
+                self.commit_timestamp = await member.call(call, deadline.later(grace))
+            else:
+                self.commit_timestamp = await core.commit_at_once(call, deadline.later(grace))
         except OutcomeUnknown:
             self._over(core, State.UNKNOWN)
             raise
         except (ConnectionBroken, NoAnswer) as error:
+            if begins is not None and not error.may_have_run:  # no member has got it
+                self._over(core, State.ROLLED_BACK)
+                raise
             self._over(core, State.UNKNOWN)
             raise OutcomeUnknown(
                 "whether the transaction was committed is not known: its answer was lost",
@@ -152,8 +159,13 @@ class Transaction:
                 member=error.member,
             ) from error
         except RemudaError as error:
+            altered = isinstance(error, SchemaChanged | UndefinedMap)
+            if altered and begins is not None:
+                await self._begin_anew(core, deadline)
+                await self.commit()
+                return
             self._over(core, State.ROLLED_BACK)
-            if isinstance(error, SchemaChanged | UndefinedMap):
+            if altered:
                 core.forget_maps()
             raise
         except BaseException:
@@ -162,12 +174,15 @@ class Transaction:
         core.wrote()
         self._over(core, State.COMMITTED)
 
-    async def _begin_late(self, core: TransactionCore, deadline: Deadline) -> None:
-        """It has done nothing but what its client could do by itself."""
+    async def _begin_anew(self, core: TransactionCore, deadline: Deadline) -> None:
+        """Maps had been altered since the client had learned of them, so the rows that it keeps do
+        not fit. The transaction begins now, with rows for the maps as they are."""
         try:
             await core.begin(deadline)
+            await core.put_anew(deadline)
         except BaseException:
-            self._over(core, State.ROLLED_BACK)
+            core.forget_maps()
+            await self.rollback()
             raise
 
     async def rollback(self) -> None:
@@ -234,7 +249,7 @@ class Transaction:
 
     @property
     def id(self) -> str:
-        """Its name in ``sys.transactions``; "" before its first request."""
+        """Its name in ``sys.transactions``; "" before its first request is answered."""
         return "" if self._core is None else self._core.held.name
 
     @property

@@ -22,6 +22,7 @@ from remuda.client.values.objects import ObjectCodec, PhysicalRow
 from remuda.datatypes.conformance import RowCheck
 from remuda.datatypes.schema import MapSchema
 from remuda.datatypes.view import View
+from remuda.errors import RemudaError, SchemaChanged
 
 SHAPES_KEPT: Final = 1_000
 
@@ -63,6 +64,7 @@ class TransactionBinding(Binding):
         self.core, self.schema, self.view = core, schema, core.view
         self.codec, self.router, self.requests = shape.codec, shape.router, shape.requests
         self._shape = shape
+        self._types = value_type, key_type
 
     def get(self, key: PhysicalRow, deadline: Deadline) -> Coroutine[Any, Any, PhysicalRow | None]:
         return self._get(key, deadline)
@@ -92,7 +94,12 @@ class TransactionBinding(Binding):
         ttl: int | None = None,
     ) -> PhysicalRow | None:
         if condition is Condition.ALWAYS and not want_old and ttl is None and self._waits():
-            self._keep((row,))
+            try:
+                self._keep((row,))
+            except RemudaError:
+                if self.core.begins_with_get:
+                    await self._require_known(deadline)
+                raise
             return ()
         return await super().put(row, deadline, condition, want_old, ttl)
 
@@ -112,8 +119,31 @@ class TransactionBinding(Binding):
 
     def _keep(self, rows: Sequence[PhysicalRow]) -> None:
         """Raises what the member would raise for a row that does not fit."""
-        check = self._shape.check
+        check, core = self._shape.check, self.core
         for row in rows:
             check.row(row)
         for row in rows:
-            self.core.unsent.put(self.requests, self.key_of(row), row)
+            key = self.key_of(row)
+            if core.begins_with_get:
+                if core.first_owner is None:
+                    core.first_owner = self.router.owner(key)
+                core.kept[self.schema.map_id, self.schema.version] = self
+            core.unsent.put(self.requests, key, row)
+
+    async def _require_known(self, deadline: Deadline) -> None:
+        """A row does not fit the map as it was known last. Begin the transaction: its member knows
+        the catalog. Raises SchemaChanged if the map may be another one by now."""
+        core, name = self.core, self.schema.name
+        await core.begin(deadline)
+        known = core.described.get(name)
+        if known is None or known.catalog_version != core.held.catalog_version:
+            raise SchemaChanged(f'map "{name}" may have been altered')
+
+    def as_now(self, schema: MapSchema, rows: Sequence[bytes]) -> None:
+        """Keep ``rows``, which were packed for the map of this binding, for ``schema``, which the
+        map has now. Raises ObjectMismatch and other DataErrors for what does not fit it."""
+        new = TransactionBinding(self.core, schema, *self._types)
+        for packed in rows:
+            values = self.codec.python_row(self.requests.unpack_row(packed))
+            row = new.codec.row(self.codec.build_key(values), self.codec.build_value(values))
+            new.core.unsent.put(new.requests, new.key_of(row), row)

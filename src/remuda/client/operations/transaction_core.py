@@ -13,7 +13,7 @@ from typing import Any, Final, Self, TypeVar
 from remuda.client.core.core import Core
 from remuda.client.core.held import GONE, Held
 from remuda.client.core.reader import Reader
-from remuda.client.core.tries import LOST, Tries
+from remuda.client.core.tries import LOST, MAYBE_AGAIN, Tries, of_write
 from remuda.client.network.deadline import NEVER, Deadline
 from remuda.client.operations import transaction_requests
 from remuda.client.operations.transaction_requests import TransactionOptions
@@ -22,6 +22,7 @@ from remuda.client.requests.requests import (
     ClusterInfo,
     MapDescription,
     MapRequests,
+    describe_map,
     transaction_part,
 )
 from remuda.client.requests.result_stream import ResultStream
@@ -68,6 +69,10 @@ class TransactionCore(Core):
     options: TransactionOptions
     unsent: Unsent
     _client: Core
+    first_owner: int | None
+    """The owner of the first key that was put before the transaction has begun."""
+    kept: dict[tuple[int, int], Any]
+    """By map id and version: the bindings of what was put before the transaction has begun."""
     _heard: float
     """When its member has last answered."""
 
@@ -78,6 +83,7 @@ class TransactionCore(Core):
         made._client = core  # noqa: SLF001 (its own)
         made.options, made.unsent = options, Unsent()
         made.shared = replace(core.shared, held=Held("", 0))
+        made.first_owner, made.kept = None, {}
         made._heard = 0.0  # noqa: SLF001
         return made
 
@@ -137,6 +143,31 @@ class TransactionCore(Core):
             await self.begin(deadline)
             return await self._ask(requests.get_one(key), deadline)
         return row
+
+    async def commit_at_once(self, call: Call[T], deadline: Deadline) -> T:
+        """``call`` begins the transaction and commits it, on the owner of the first key if it can
+        be reached: then it needs no other member for that key. A member that has refused it has
+        done nothing, so another one gets it. Raises ConnectionBroken when the answer was lost."""
+        client, owner, tries = self._client, self.first_owner, None
+        while True:
+            try:
+                return await client.pool(client.nearest(owner)).call(call, deadline)
+            except MAYBE_AGAIN as error:
+                if of_write(error) is not error:  # it may have been committed
+                    raise
+                owner = None
+                tries = tries or client.tries(0, deadline)
+                await tries.after(error)
+
+    async def put_anew(self, deadline: Deadline) -> None:
+        """Put what is kept into the maps as they are now. Raises UndefinedMap, ObjectMismatch and
+        other DataErrors."""
+        for requests, rows in self.unsent.take_puts():
+            schema = requests.schema
+            call = describe_map(schema.name, schema_only=True)
+            found = self.described[schema.name] = await self.call(None, call, True, deadline)
+            self.kept[schema.map_id, schema.version].as_now(found.schema, rows)
+        await self.send_unsent(deadline)
 
     def _begun(self, status: user_pb2.TransactionStatus) -> None:
         held = self.held

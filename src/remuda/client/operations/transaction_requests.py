@@ -76,24 +76,35 @@ def beginning(options: TransactionOptions) -> user_pb2.TransactionBegin:
 
 @lru_cache(maxsize=64)
 def first_part(options: TransactionOptions) -> bytes:
-    """What the first get of a transaction says of it."""
+    """What the first request of a transaction says of it."""
     return beginning(options).SerializeToString()
 
 
 def end(
-    held: Held, unsent: Unsent | None, clock: Clock, view: int, timeout: float | None = None
+    held: Held,
+    unsent: Unsent | None,
+    clock: Clock,
+    view: int,
+    timeout: float | None = None,
+    *,
+    begins: TransactionOptions | None = None,
 ) -> Call[int | None]:
     """Commit, with what is ``unsent``; None: roll back. The commit timestamp; None when nothing was
-    written. ``timeout``: seconds that the member has to commit."""
+    written. ``timeout``: seconds that the member has to commit. ``begins``: the transaction begins
+    with this request, as these say."""
 
     def parse(pbody: bytes) -> int | None:
         message = user_pb2.TransactionEnded.FromString(pbody)
         clock.observe(message.context)
+        if begins is not None:
+            held.name = message.transaction
         return message.commit_timestamp if message.HasField("commit_timestamp") else None
 
     body = user_pb2.TransactionEnd(transaction=held.name, commit=unsent is not None)
     if unsent is not None:
         unsent.fill(body)
+    if begins is not None:
+        body.begin.MergeFromString(first_part(begins))
     if timeout is not None:
         body.timeout = timeout
     clock.stamp(body.context, view)

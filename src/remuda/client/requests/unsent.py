@@ -83,11 +83,11 @@ class Unsent:
         self._puts, self.failed = {}, None
 
     def fill(self, end: user_pb2.TransactionEnd) -> None:
-        """With everything."""
-        for requests, keys in self.take_reads():
-            _name(end.reads.add(), requests).keys.extend(keys)
-        for requests, rows in self.take_puts():
-            _name_put(end.puts.add(), requests, rows)
+        """With everything, which is kept: a member may refuse it."""
+        for known, keys in self._reads.items():
+            _name(end.reads.add(), self.maps[known]).keys.extend(keys)
+        for known, rows in self._puts.items():
+            _name_put(end.puts.add(), self.maps[known], list(rows.values()))
 
 
 def _name(message: user_pb2.KeysRequest, requests: MapRequests) -> user_pb2.KeysRequest:

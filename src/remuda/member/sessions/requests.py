@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from remuda.errors import NoActiveTransaction, SchemaChanged, UndefinedTransaction
+from remuda.errors import InputError, NoActiveTransaction, SchemaChanged, UndefinedTransaction
 from remuda.member.base.core import Core
 from remuda.member.sessions.maps import TransactionMaps
 from remuda.member.sessions.openings import Openings
@@ -39,6 +39,11 @@ class TransactionRequests:
     def on_end(self, request: Request) -> None:
         message = user_pb2.TransactionEnd.FromString(request.pbody)
         self._core.observe_client(message.context)
+        if message.HasField("begin"):
+            if message.transaction or not message.commit:
+                raise InputError("a transaction that begins with its end has no name, and commits")
+            self._end(request, message, self._openings.begin(request, message.begin))
+            return
         try:
             found = self._known(request, message.transaction)
         except UndefinedTransaction:
@@ -67,15 +72,17 @@ class TransactionRequests:
                     raise error.advising(RUN_AGAIN) from error
                 raise
         timeout = message.timeout if message.timeout > 0 else None
-        self._core.serve(request, self._commit(request, found, timeout))
+        name = found.name if message.HasField("begin") else None
+        self._core.serve(request, self._commit(request, found, timeout, name))
 
     async def _commit(
-        self, request: Request, found: OpenTransaction, timeout: float | None
+        self, request: Request, found: OpenTransaction, timeout: float | None, name: str | None
     ) -> None:
-        self._answer(request, await self._sessions.commit(found, timeout))
+        self._answer(request, await self._sessions.commit(found, timeout), name)
 
-    def _answer(self, request: Request, at: int | None) -> None:
-        ended = user_pb2.TransactionEnded(context=self._core.context())
+    def _answer(self, request: Request, at: int | None, name: str | None = None) -> None:
+        """``name``: of a transaction whose client does not know it yet."""
+        ended = user_pb2.TransactionEnded(context=self._core.context(), transaction=name)
         if at is not None:
             ended.commit_timestamp = at
         request.reply(_END, ended)

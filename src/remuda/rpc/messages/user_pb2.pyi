@@ -1037,13 +1037,14 @@ class TransactionStatus(_message.Message):
     def __init__(self, transaction: _Optional[str] = ..., member: _Optional[int] = ..., state: _Optional[_Union[TransactionState, str]] = ..., catalog_version: _Optional[int] = ..., snapshot: _Optional[int] = ...) -> None: ...
 
 class TransactionEnd(_message.Message):
-    __slots__ = ("transaction", "commit", "context", "reads", "puts", "timeout", "traceparent")
+    __slots__ = ("transaction", "commit", "context", "reads", "puts", "timeout", "begin", "traceparent")
     TRANSACTION_FIELD_NUMBER: _ClassVar[int]
     COMMIT_FIELD_NUMBER: _ClassVar[int]
     CONTEXT_FIELD_NUMBER: _ClassVar[int]
     READS_FIELD_NUMBER: _ClassVar[int]
     PUTS_FIELD_NUMBER: _ClassVar[int]
     TIMEOUT_FIELD_NUMBER: _ClassVar[int]
+    BEGIN_FIELD_NUMBER: _ClassVar[int]
     TRACEPARENT_FIELD_NUMBER: _ClassVar[int]
     transaction: str
     commit: bool
@@ -1051,16 +1052,19 @@ class TransactionEnd(_message.Message):
     reads: _containers.RepeatedCompositeFieldContainer[KeysRequest]
     puts: _containers.RepeatedCompositeFieldContainer[PutRequest]
     timeout: float
+    begin: TransactionBegin
     traceparent: str
-    def __init__(self, transaction: _Optional[str] = ..., commit: _Optional[bool] = ..., context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., reads: _Optional[_Iterable[_Union[KeysRequest, _Mapping]]] = ..., puts: _Optional[_Iterable[_Union[PutRequest, _Mapping]]] = ..., timeout: _Optional[float] = ..., traceparent: _Optional[str] = ...) -> None: ...
+    def __init__(self, transaction: _Optional[str] = ..., commit: _Optional[bool] = ..., context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., reads: _Optional[_Iterable[_Union[KeysRequest, _Mapping]]] = ..., puts: _Optional[_Iterable[_Union[PutRequest, _Mapping]]] = ..., timeout: _Optional[float] = ..., begin: _Optional[_Union[TransactionBegin, _Mapping]] = ..., traceparent: _Optional[str] = ...) -> None: ...
 
 class TransactionEnded(_message.Message):
-    __slots__ = ("commit_timestamp", "context")
+    __slots__ = ("commit_timestamp", "context", "transaction")
     COMMIT_TIMESTAMP_FIELD_NUMBER: _ClassVar[int]
     CONTEXT_FIELD_NUMBER: _ClassVar[int]
+    TRANSACTION_FIELD_NUMBER: _ClassVar[int]
     commit_timestamp: int
     context: _common_pb2.Context
-    def __init__(self, commit_timestamp: _Optional[int] = ..., context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ...) -> None: ...
+    transaction: str
+    def __init__(self, commit_timestamp: _Optional[int] = ..., context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., transaction: _Optional[str] = ...) -> None: ...
 
 class TransactionSavepoint(_message.Message):
     __slots__ = ("transaction", "action", "name", "traceparent")
