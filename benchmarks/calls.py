@@ -97,7 +97,9 @@ def all_counts() -> Iterator[tuple[str, list[Count]]]:
     with grid(backups=0) as here:
         yield "put without backup", counted(here, here.loop.complete(by_key(here))["put"])
     with tempfile.TemporaryDirectory() as folder, grid(Path(folder), log_sync="fsync") as here:
-        yield "put with fsync log", counted(here, here.loop.complete(by_key(here))["put"])
+        operations = here.loop.complete(by_key(here))
+        yield "put with fsync log", counted(here, operations["put"])
+        yield "16 puts with fsync log", counted(here, operations["16 puts at once"])
 
 
 def figures(counts: list[Count]) -> Figures:

@@ -21,6 +21,7 @@ from remuda.rpc.connection import ChannelKind
 MEMBERS = 3
 ROWS = 3000
 KEYS = 50
+TOGETHER = 16
 SETTLED = 3.0
 """Seconds for the members between filling a map and asking: statistics, backups."""
 
@@ -120,9 +121,14 @@ async def by_key(grid: Grid) -> dict[str, Operation]:
         key = absent[number]
         return changed(insert(key, f"name{key}", f"c{key}", 1.5, key))
 
+    async def at_once(number: int) -> None:
+        """They share an owner and a backup."""
+        await asyncio.gather(*(items.put(key, item(number)) for key in keys[:TOGETHER]))
+
     return {
         "get": lambda number: items.get(keys[number]),
         "put": lambda number: items.put(keys[number], item(number)),
+        "16 puts at once": at_once,
         "compute": lambda number: items.compute(keys[number], "stock = stock + ?", 1),
         "SELECT by key": rows,
         "UPDATE by key": lambda number: changed(update(1, keys[number])),

@@ -18,6 +18,8 @@ TRAFFIC_MAX = {
     "put without backup": (2, 120, 0),
     "put": (4, 275, 0),
     "put with fsync log": (4, 275, 2),
+    "16 puts at once": (34, 3_100, 0),  # one frame to their backup, and one back
+    "16 puts with fsync log": (34, 3_100, 2),
     "compute": (4, 330, 0),
     "SELECT by key": (2, 240, 0),
     "UPDATE by key": (4, 380, 0),

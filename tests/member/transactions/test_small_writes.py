@@ -9,8 +9,10 @@ from typing import Any
 
 import pytest
 
+import remuda.aio
 from remuda.datatypes import sql
 from remuda.errors import (
+    DivisionByZero,
     InputError,
     OutcomeUnknown,
     RemudaError,
@@ -155,6 +157,30 @@ def test_a_bulk_write_and_small_ones_take_turns(in_cluster: InCluster) -> None:
         assert set(found.values()) <= {1, 101, 201}
         await cluster.settled()
         assert all(each == each[:1] * 2 for each in copies(cluster, schema).values())
+
+    in_cluster(scenario, members=2, backups=1)
+
+
+def test_a_write_that_fails_fails_alone(in_cluster: InCluster) -> None:
+    """Among others of the same turn, whose messages to the backup it would have shared."""
+
+    async def scenario(cluster: Any) -> None:
+        addresses = [(member.info.host, member.info.user_port) for member in cluster.members]
+        client, schema = await table(cluster)
+        await client.put(schema, *[(key, key % 8) for key in range(16)])
+        async with remuda.aio.connect(addresses) as user:
+            entries = user.map("m")
+            found = await asyncio.gather(
+                *(entries.compute(key, "v = 100 / v") for key in range(16)), return_exceptions=True
+            )
+            for key, outcome in enumerate(found):
+                assert isinstance(outcome, DivisionByZero) == (key % 8 == 0), outcome
+            for key in range(16):
+                expected = 100 // (key % 8) if key % 8 else 0
+                assert (await entries.get(key)).v == expected
+        for rows in copies(cluster, schema).values():
+            assert rows[0] == rows[1]
+        await cluster.idle()
 
     in_cluster(scenario, members=2, backups=1)
 
