@@ -34,11 +34,12 @@ def canonical_key(key: Key) -> Key:
 
 def size_of(key: Key, row: Row | None) -> int:
     """What an entry takes in memory, roughly."""
-    values = key if row is None else (*key, *row)
-    return _ENTRY_SIZE + sum(
-        _VALUE_SIZE + (len(value) if isinstance(value, str | bytes | tuple) else 0)
-        for value in values
-    )
+    size = _ENTRY_SIZE
+    for value in key if row is None else (*key, *row):
+        size += _VALUE_SIZE
+        if isinstance(value, str | bytes | tuple):
+            size += len(value)
+    return size
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ import asyncio
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Final
 
 from remuda.datatypes.schema import MapSchema
@@ -116,7 +117,7 @@ class OpenTransaction:
     def read_only(self) -> bool:
         return bool(self.modes.over(self.defaults).read_only)
 
-    @property
+    @cached_property
     def name(self) -> str:
         return str(self.id)
 

@@ -300,7 +300,8 @@ class TransactionShell:
         for partition, work in message.work.items():
             address = (message.transaction, partition)
             known = address in self._parts or not self._serves(partition)
-            if known or self.admission.admits(sender, message, partition, cast("PartWork", work)):
+            assert isinstance(work, PartWork)
+            if known or self.admission.admits(sender, message, partition, work):
                 ready[partition] = work
         if ready:
             self._take_prepare(sender, message, ready)
@@ -428,7 +429,7 @@ class TransactionShell:
             if len(pieces) > 1:
                 self._send_pieces(to, pieces)
                 return
-        lingers = self._may_linger(message)
+        lingers = isinstance(message, LINGERING) and self._may_linger(message)
         if to == self._core.number:
             self._to_me.append(message)
         elif lingers:
@@ -449,8 +450,8 @@ class TransactionShell:
         if behind or alone or part.work.owner is not None:
             self._awaited_ends.add(address)
 
-    def _may_linger(self, message: tx.Message) -> bool:
-        if not isinstance(message, LINGERING) or self.pending.awaited:
+    def _may_linger(self, message: tx.BackupFinish | tx.Finished) -> bool:
+        if self.pending.awaited:
             return False
         address = (message.transaction, message.partition)
         if address not in self._awaited_ends:

@@ -29,7 +29,7 @@ def rows_of(message: tx.Message) -> int:
     """How many rows have to be written down for it."""
     match message:
         case tx.Prepare(work=work):
-            return sum(len(cast("PartWork", part).writes) for part in work.values())
+            return sum([len(cast("PartWork", part).writes) for part in work.values()])
         case tx.BackupPrepare(work=PartWork(writes=writes)):
             return len(writes)
         case _:
@@ -38,7 +38,7 @@ def rows_of(message: tx.Message) -> int:
 
 def patience(work: Mapping[int, PartWork], resend: float) -> float:
     """When to ask again: sooner, a large transaction would be sent several times."""
-    return resend * (1 + sum(len(part.writes) for part in work.values()) / ROWS_PER_RESEND)
+    return resend * (1 + sum([len(part.writes) for part in work.values()]) / ROWS_PER_RESEND)
 
 
 def slices(message: tx.Prepare) -> Iterator[tx.Prepare]:

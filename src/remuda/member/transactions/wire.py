@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import lru_cache
-from typing import Any, cast
+from typing import Any
 
 from remuda.errors import ProtocolError
 from remuda.member.state.transaction_sets import PartWork, Scan, Write
@@ -158,7 +158,8 @@ def _fill_prepare(out: control_pb2.PartMessage, message: tx.Prepare) -> None:
     out.one_phase = message.one_phase
     out.partitions.extend(message.partitions)
     for partition, work in message.work.items():
-        fill_work(out.work.add(), partition, cast("PartWork", work))
+        assert isinstance(work, PartWork)
+        fill_work(out.work.add(), partition, work)
 
 
 def _fill_vote(out: control_pb2.PartMessage, message: tx.Vote) -> None:
@@ -172,7 +173,8 @@ def _fill_backup_prepare(out: control_pb2.PartMessage, message: tx.BackupPrepare
     out.kind, out.partition = _BACKUP_PREPARE, message.partition
     out.timestamp, out.one_phase = message.timestamp, message.one_phase
     out.partitions.extend(message.partitions)
-    fill_work(out.work.add(), message.partition, cast("PartWork", message.work))
+    assert isinstance(message.work, PartWork)
+    fill_work(out.work.add(), message.partition, message.work)
 
 
 def _fill_backup_refused(out: control_pb2.PartMessage, message: tx.BackupRefused) -> None:
