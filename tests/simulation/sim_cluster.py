@@ -284,7 +284,8 @@ class Simulation:
             found += self._sockets(number, node, gauges["channels"], stopped)
             tasks = Counter(self.loop.pending(node))
             if member.core.lost:  # heartbeats go on trying
-                tasks.pop("Peer._open", None)
+                for name in ("Peer._open", "Peer._attempt"):
+                    tasks.pop(name, None)
             if stopped:  # a commit that it coordinated: see UNDECIDED
                 for name in ("Commits._commit", "Changes._committed.<locals>.in_turn"):
                     tasks.pop(name, None)

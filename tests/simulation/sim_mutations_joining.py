@@ -7,6 +7,7 @@ from __future__ import annotations
 from sim_mutations import Patch, mutation
 
 import remuda.cluster.joiners as joiners_module
+import remuda.member.base.peers as peers_module
 from remuda.cluster.joiners import Joiners
 from remuda.cluster.membership import Membership
 from remuda.datatypes.view import MemberInfo
@@ -83,3 +84,9 @@ def joiners_need_not_be_heard_before_others_join(patch: Patch) -> str:
 
     patch.setattr(Membership, "_room", further)
     return "processes_that_end_before_the_vote_do_not_stop_the_cluster"
+
+
+@mutation
+def a_handshake_is_sent_once(patch: Patch) -> str:
+    patch.setattr(peers_module, "ATTEMPTS", 1)
+    return "a_lost_handshake_costs_no_member"

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 import pytest
 from sim_loop import Node
-from sim_network import LOST
+from sim_network import LOST, Fate, Sent
 from sim_rules import ROWS, Play, scenario
 
 from remuda.datatypes.view import MemberInfo
@@ -162,4 +162,28 @@ async def processes_that_end_before_the_vote_do_not_stop_the_cluster(play: Play)
     sim.network.rules.clear()
     await play.until(lambda: sim.members[1].core.view.number > 1, 5.0)
     await play.until(lambda: members_of(play, 2) == {1, 2, 3}, 20.0)
+    await serves(play)
+
+
+@scenario(14)
+async def a_lost_handshake_costs_no_member(play: Play) -> None:
+    """As soon as a view names a process that joined, the first handshake in each direction between
+    it and the others is lost, and the connection lives."""
+    sim = play.sim
+    lost: set[tuple[str, str]] = set()
+
+    def rule(sent: Sent) -> Fate | None:
+        pair = sent.sender, sent.receiver
+        named = any(len(member.core.view.members) == 4 for member in sim.made)
+        if sent.name != "HANDSHAKE" or not named or "m4" not in pair or pair in lost:
+            return None
+        lost.add(pair)
+        return LOST
+
+    sim.network.rules.append(rule)
+    await sim.join(through=1)
+    await asyncio.sleep(8.0)
+    assert len(lost) >= 4
+    assert {member.core.view.number for member in sim.made} == {sim.made[-1].core.view.number}
+    assert members_of(play, 1) == {1, 2, 3, 4}
     await serves(play)

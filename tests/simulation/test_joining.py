@@ -17,10 +17,11 @@ from typing import Any
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
-from sim_cluster import Simulation, pbody, simulation
+from sim_cluster import Simulation, Violation, pbody, simulation
 from sim_loop import Node
-from sim_network import Sent
+from sim_network import LOST, Fate, Sent
 
+import remuda.member.base.peers as peers_module
 from remuda.datatypes.view import MemberInfo
 from remuda.errors import ConnectionBroken, RemudaError
 from remuda.member.membership.meeting import MEETING_TIMEOUT, MEETINGS_MAX, Meetings
@@ -181,6 +182,39 @@ def test_requests_that_are_believed_are_noticed(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(Meetings, "meet", met)
     with pytest.raises(AssertionError):
         fuzz(0)
+
+
+def founded_without(number: int) -> float:
+    """A cluster of three is founded, and one of the two frames of VIEW_INSTALL is lost, whose
+    connection lives; how many seconds that takes."""
+    with simulation(1) as sim:
+        seen = [0]
+
+        def rule(sent: Sent) -> Fate | None:
+            if sent.name != "VIEW_INSTALL":
+                return None
+            seen[0] += 1
+            return LOST if seen[0] == number else None
+
+        sim.network.rules.append(rule)
+        began = sim.loop.now
+        sim.form()
+        took = sim.loop.now - began
+        sim.settle()
+        sim.verdict()
+    assert seen[0] == 3
+    return took
+
+
+@pytest.mark.parametrize("number", [1, 2])
+def test_a_cluster_is_founded_although_its_first_view_is_lost(
+    number: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Sent once, the founding waits until the request fails."""
+    assert founded_without(number) < 5.0
+    monkeypatch.setattr(peers_module, "ASK_AGAIN", 1000.0)
+    with pytest.raises(Violation, match="is lost: no heartbeat"):
+        founded_without(number)
 
 
 @pytest.mark.soak

@@ -23,10 +23,15 @@ from sim_losses_of_storms import StormLoss
 BOTH, BROKEN = tuple(Loss), (Loss.BREAK,)
 KINDS = [
     ("donors", ("AGREE REFUSED", "DONATE", "DONATE_COPIES"), BOTH),
-    # Over a connection that lives the answer takes longer than the storm waits for a start.
-    ("power", ("RECOVER",), BROKEN),
+    ("power", ("RECOVER", "VIEW_INSTALL"), BOTH),
     ("returns", ("COPY_COMPARE",), BROKEN),
 ]
+
+
+def test_a_start_from_logs_goes_on_although_a_request_is_lost() -> None:
+    """The others wait for the answer: it is asked for again."""
+    lost = {"RECOVER": (2, Loss.DROP)}
+    assert StormLoss("power", 1, lost).run().happened == [*lost]
 
 
 @pytest.mark.soak

@@ -33,6 +33,10 @@ CONNECT_TIMEOUT = 5.0
 PEER_TIMEOUT = HEARTBEAT_TIMEOUT
 """To connect to a member of the view. One that is busy with many queries answers late; whether
 it lives, heartbeats tell."""
+ATTEMPTS = 3
+"""Control connections that are tried at a time, at most."""
+ATTEMPT_SHARE = 0.25
+"""Of the heartbeat timeout, after which another one is tried."""
 REQUEST_TIMEOUT = 30.0
 TELL_AGAIN = 0.5
 """Seconds after which a member that has not answered is told again."""
@@ -99,16 +103,7 @@ class Peer:
 
     async def _open(self) -> None:
         try:
-            channel = await dial(
-                self._core,
-                self.member.host,
-                self.member.control_port
-                if self._kind is ChannelKind.CONTROL
-                else self.member.data_port,
-                self._kind,
-                self._hello(),
-                PEER_TIMEOUT,
-            )
+            channel = await self._dialled()
         except RemudaError as error:
             self._opening = None
             self._give_up(error)
@@ -125,6 +120,37 @@ class Peer:
             except Exception as error:  # noqa: BLE001 (one message must not stop those behind it)
                 failure = bug(error, f"a message to {self.member}")
                 attempt("failure of a message", partial(failed, failure))
+
+    async def _dialled(self) -> Channel:
+        """The first connection that is made. A handshake that nobody answers may have been lost,
+        and the others drop a member that they do not hear: the control channel makes another
+        attempt before they do. Raises as ``connect``."""
+        if self._kind is not ChannelKind.CONTROL:
+            return await self._attempt()
+        patience = self._core.config.heartbeat_timeout * ATTEMPT_SHARE
+        attempts: list[asyncio.Task[Channel]] = []
+        made: Channel | None = None
+        try:
+            while True:
+                if len(attempts) < ATTEMPTS:
+                    attempts.append(asyncio.get_running_loop().create_task(self._attempt()))
+                done, _ = await asyncio.wait(
+                    attempts, timeout=patience, return_when=asyncio.FIRST_COMPLETED
+                )
+                if done:
+                    made = done.pop().result()
+                    return made
+        finally:
+            for each in attempts:
+                if each.cancel() or each.cancelled() or each.exception() is not None:
+                    continue
+                if each.result() is not made:
+                    each.result().close()
+
+    async def _attempt(self) -> Channel:
+        member, control = self.member, self._kind is ChannelKind.CONTROL
+        port = member.control_port if control else member.data_port
+        return await dial(self._core, member.host, port, self._kind, self._hello(), PEER_TIMEOUT)
 
     def _hello(self) -> Message:
         if self._kind is ChannelKind.CONTROL:

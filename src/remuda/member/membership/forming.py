@@ -26,7 +26,7 @@ from remuda.member.membership.meeting import Meetings
 from remuda.member.membership.recovery import Recovery
 from remuda.member.state.log import fields
 from remuda.rpc import codec
-from remuda.rpc.connection import ChannelKind
+from remuda.rpc.connection import ChannelKind, Reply
 from remuda.rpc.messages import control_pb2
 from remuda.rpc.messages.control_pb2 import RpcType
 from remuda.rpc.transport import Channel, Request
@@ -36,11 +36,31 @@ log = logging.getLogger(__name__)
 RETRY_FIRST = 0.02
 RETRY_MAX = 1.0
 RECOVER_TIMEOUT = 300.0
+RECOVER_AGAIN = 2.0
+"""Seconds after which a member that has not answered RECOVER is asked again; then twice as many."""
 PATIENCE = 3.0
 """Heartbeat timeouts that a cluster which starts again waits for members whose copies others have,
 too."""
 ASK_AGAIN = 0.2
 """Seconds between two requests to be let into a running cluster."""
+
+
+async def _answer(channel: Channel, message: control_pb2.Recover) -> Reply:
+    """The answer of a member that may be reading its log. All others wait for it: the member is
+    asked again, over the same connection. Raises as ``Channel.request``."""
+    asked: list[asyncio.Task[Reply]] = []
+    pause = RECOVER_AGAIN
+    try:
+        while True:
+            request = channel.request(RpcType.RECOVER, message, timeout=RECOVER_TIMEOUT)
+            asked.append(asyncio.ensure_future(request))
+            done, _ = await asyncio.wait(asked, timeout=pause, return_when=asyncio.FIRST_COMPLETED)
+            if done:
+                return done.pop().result()
+            pause *= 2
+    finally:
+        for each in asked:
+            each.cancel()
 
 
 def _address(member: MemberInfo) -> dict[str, dict[str, object]]:
@@ -66,6 +86,9 @@ class Forming:
         self._gathering: Gathering | None = None
         """Who has come back, when the cluster starts again from its logs."""
         self._gathered: dict[int, Channel] = {}
+        self._settling = asyncio.Lock()
+        self._settled = b""
+        """The decision that was settled last."""
         self._arrived = asyncio.Event()
         self._complete = asyncio.Event()
         self.formed = asyncio.Event()
@@ -148,7 +171,10 @@ class Forming:
         )
         others = [member.number for member in view.members if member.number != core.number]
         await asyncio.gather(
-            *(self._peers.request(number, RpcType.VIEW_INSTALL, message) for number in others)
+            *(
+                self._peers.request(number, RpcType.VIEW_INSTALL, message, repeated=True)
+                for number in others
+            )
         )
 
     async def _place(
@@ -255,7 +281,7 @@ class Forming:
         try:
             channel = await dial(core, member.host, member.control_port, ChannelKind.CONTROL, hello)
             try:
-                reply = await channel.request(RpcType.RECOVER, message, timeout=RECOVER_TIMEOUT)
+                reply = await _answer(channel, message)
             finally:
                 channel.close()
         except RemudaError:
@@ -281,7 +307,11 @@ class Forming:
     async def _settle(
         self, request: Request, recovery: Recovery, message: control_pb2.Recover
     ) -> None:
-        await recovery.settle(message)
+        """Asked again, it settles once."""
+        async with self._settling:
+            if self._settled != request.pbody:
+                await recovery.settle(message)
+                self._settled = bytes(request.pbody)
         request.reply(RpcType.RECOVER, control_pb2.Recover(context=self._core.context()))
 
     async def _gather(
