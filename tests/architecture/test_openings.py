@@ -1,4 +1,5 @@
-"""Clauses of pages and docstrings name their actor: none opens with *what*, *who* or *whoever*."""
+"""Clauses of pages and docstrings name their actor: none opens with *what*, *who* or *whoever*.
+Pages that newcomers read in a terminal have short lines."""
 
 from __future__ import annotations
 
@@ -19,6 +20,15 @@ ALLOWED: dict[str, int] = {}
 """Sentences that older pages still have. A page that is rewritten leaves the list."""
 DOCSTRINGS = 1065
 """As many docstrings have one today. Lower the number when they vanish; it only falls."""
+
+WRAPPED = [ROOT / "CONTRIBUTING.md", DOCS / "ARCHITECTURE.md", DOCS / "life-of-a-query.md"]
+LINE_MAX = 120
+
+
+@pytest.mark.parametrize("page", WRAPPED, ids=lambda page: page.name)
+def test_lines_are_short(page: Path) -> None:
+    lines = page.read_text(encoding="utf-8").splitlines()
+    assert [number for number, line in enumerate(lines, 1) if len(line) > LINE_MAX] == []
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
