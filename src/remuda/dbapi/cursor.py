@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Final, Self, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, Protocol, Self, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -21,14 +21,30 @@ from remuda.dbapi.placeholders import Parameters, template
 if TYPE_CHECKING:
     import pandas as pd
 
-    from remuda.dbapi.connection import Connection
-
 Description: TypeAlias = tuple[
     str, SqlType, int | None, int | None, int | None, int | None, bool | None
 ]
 
 
 _INSERT: Final = re.compile(r"\s*insert\b", re.IGNORECASE)
+
+
+class Owner(Protocol):
+    """The connection that a cursor belongs to."""
+
+    paramstyle: str
+
+    def client_for(self, operation: str) -> Client:
+        """The client that runs a statement; begins a transaction first, if one is due."""
+
+    def require_open(self) -> None:
+        """Raises InterfaceError once it is closed."""
+
+    def commit(self) -> None: ...
+
+    def rollback(self) -> None: ...
+
+    def close(self) -> None: ...
 
 
 class Cursor:
@@ -39,7 +55,7 @@ class Cursor:
     ``close``, or at the end of a ``with`` block.
     """
 
-    def __init__(self, connection: Connection) -> None:
+    def __init__(self, connection: Owner) -> None:
         self.connection = connection
         self.arraysize = 1
         """Rows of a ``fetchmany`` that does not say how many."""

@@ -49,7 +49,7 @@ from remuda.planner.memo.candidate import (
     ScanStep,
     SortStep,
 )
-from remuda.planner.memo.memo import (
+from remuda.planner.memo.group_operators import (
     ExpandOperator,
     FilterOperator,
     GroupLimitOperator,

@@ -38,7 +38,9 @@ from remuda.planner.exploration.eager import eager, worth_a_look
 from remuda.planner.exploration.region import RegionExplorer, Relation
 from remuda.planner.exploration.rollup import core_first
 from remuda.planner.implementation.group_limit import largest_rank
-from remuda.planner.memo.memo import FilterOperator, Group, JoinOperator, Memo, ProjectOperator
+from remuda.planner.memo.candidate import Group
+from remuda.planner.memo.group_operators import FilterOperator, JoinOperator, ProjectOperator
+from remuda.planner.memo.memo import Memo
 from remuda.planner.memo.operators import Definition, OperatorGroups
 from remuda.planner.rules.rule import Rewriting
 from remuda.planner.sharing import SharedRead

@@ -25,7 +25,9 @@ from remuda.planner.exploration.joinorder import (
     greedy_tree,
 )
 from remuda.planner.exploration.joinsize import JoinSizes, SizedRelation
-from remuda.planner.memo.memo import Group, JoinOperator, Memo
+from remuda.planner.memo.candidate import Group
+from remuda.planner.memo.group_operators import JoinOperator
+from remuda.planner.memo.memo import Memo
 from remuda.planner.memo.operators import OperatorGroups
 
 BLOCK_PAIRS_MAX = 250

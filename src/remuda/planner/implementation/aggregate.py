@@ -14,8 +14,8 @@ from remuda.plan.physical import (
     Placement,
 )
 from remuda.planner.estimates.cardinality import estimate_groups
-from remuda.planner.memo.candidate import AggregateStep, Candidate
-from remuda.planner.memo.memo import AggregateOperator, Group, Keys, Operator
+from remuda.planner.memo.candidate import AggregateStep, Candidate, Group
+from remuda.planner.memo.group_operators import AggregateOperator, Keys, Operator
 from remuda.planner.memo.properties import (
     ANYWHERE,
     AT_INITIATOR,

@@ -23,9 +23,9 @@ from remuda.plan.expression import (
 from remuda.plan.expression import Subquery as SubqueryExpression
 from remuda.plan.logical import Window
 from remuda.planner.algebra import window_results
-from remuda.planner.memo.candidate import Candidate
+from remuda.planner.memo.candidate import Candidate, Group
 from remuda.planner.memo.cost import TOP
-from remuda.planner.memo.memo import Group, GroupLimitOperator, Operator
+from remuda.planner.memo.group_operators import GroupLimitOperator, Operator
 from remuda.planner.memo.properties import Required
 from remuda.planner.memo.search import Search
 

@@ -23,14 +23,13 @@ from remuda.planner.implementation.merge import implement_merge_join, ordered_me
 from remuda.planner.implementation.streaming import ordered_aggregate
 from remuda.planner.implementation.window import implement_window
 from remuda.planner.memo.access import likely_keys, whole_key
-from remuda.planner.memo.candidate import Candidate, LimitStep, LookupStep, ScanStep
+from remuda.planner.memo.candidate import Candidate, Group, LimitStep, LookupStep, ScanStep
 from remuda.planner.memo.cost import FILTER, KEY_LOOKUP, PROJECT, SCAN, SCAN_START
-from remuda.planner.memo.memo import (
+from remuda.planner.memo.group_operators import (
     AccessOperator,
     AggregateOperator,
     ExpandOperator,
     FilterOperator,
-    Group,
     GroupLimitOperator,
     JoinOperator,
     Operator,

@@ -37,14 +37,15 @@ from remuda.planner.memo.candidate import (
     AggregateStep,
     Candidate,
     ExchangeStep,
+    Group,
     JoinStep,
     LimitStep,
     LookupJoinStep,
     ScanStep,
 )
 from remuda.planner.memo.cost import FILTER, PROJECT, SCAN, SCAN_START
+from remuda.planner.memo.group_operators import AccessOperator, Operator, ProjectOperator
 from remuda.planner.memo.index_paths import IndexPath, index_paths, union_path
-from remuda.planner.memo.memo import AccessOperator, Group, Operator, ProjectOperator
 from remuda.planner.memo.operators import literal_rows, partition_keys
 from remuda.planner.memo.properties import Required, mapped_keys
 from remuda.planner.memo.search import Search

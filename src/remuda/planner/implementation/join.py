@@ -14,8 +14,8 @@ from collections.abc import Iterator
 from remuda.plan.expression import ColumnId
 from remuda.plan.logical import JoinKind
 from remuda.plan.physical import Distribution, Placement
-from remuda.planner.memo.candidate import Candidate, JoinStep
-from remuda.planner.memo.memo import Group, JoinOperator, Keys, Operator
+from remuda.planner.memo.candidate import Candidate, Group, JoinStep
+from remuda.planner.memo.group_operators import JoinOperator, Keys, Operator
 from remuda.planner.memo.properties import (
     ANYWHERE,
     AT_INITIATOR,

@@ -19,10 +19,15 @@ from remuda.plan.physical import REPLICATED, Distribution, Placement
 from remuda.planner.estimates.cardinality import estimate_join, estimate_scan
 from remuda.planner.implementation.index import cut_short, index_scans_in_order, limited
 from remuda.planner.implementation.join import keys_in
-from remuda.planner.memo.candidate import Candidate, LookupJoinStep
+from remuda.planner.memo.candidate import Candidate, Group, LookupJoinStep
 from remuda.planner.memo.cost import FILTER, LOOKUP_KEY, SCAN_START
+from remuda.planner.memo.group_operators import (
+    AccessOperator,
+    JoinOperator,
+    Operator,
+    ValuesOperator,
+)
 from remuda.planner.memo.lookup_paths import LookupPath, equal_columns, inner_access, lookup_paths
-from remuda.planner.memo.memo import AccessOperator, Group, JoinOperator, Operator, ValuesOperator
 from remuda.planner.memo.operators import literal_rows, partition_keys
 from remuda.planner.memo.properties import (
     ANYWHERE,

@@ -21,8 +21,8 @@ from remuda.planner.implementation.join import (
     distribution_of_join,
     sides_of_join,
 )
-from remuda.planner.memo.candidate import Candidate, JoinStep
-from remuda.planner.memo.memo import Group, JoinOperator, Operator
+from remuda.planner.memo.candidate import Candidate, Group, JoinStep
+from remuda.planner.memo.group_operators import JoinOperator, Operator
 from remuda.planner.memo.operators import literal_rows
 from remuda.planner.memo.properties import Required
 from remuda.planner.memo.search import Search

@@ -21,8 +21,8 @@ from remuda.planner.implementation.aggregate import (
     splits_by_member,
 )
 from remuda.planner.implementation.index import cut_short, index_scans_in_order, limited
-from remuda.planner.memo.candidate import Candidate
-from remuda.planner.memo.memo import AggregateOperator, Group, Operator
+from remuda.planner.memo.candidate import Candidate, Group
+from remuda.planner.memo.group_operators import AggregateOperator, Operator
 from remuda.planner.memo.operators import literal_rows
 from remuda.planner.memo.properties import Required
 from remuda.planner.memo.search import Search

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 from remuda.plan.expression import SortKey
 from remuda.plan.physical import SINGLETON, Distribution, Placement
-from remuda.planner.memo.candidate import Candidate
+from remuda.planner.memo.candidate import Candidate, Group
 from remuda.planner.memo.cost import PROJECT
-from remuda.planner.memo.memo import Group, Operator, WindowOperator
+from remuda.planner.memo.group_operators import Operator, WindowOperator
 from remuda.planner.memo.properties import ANYWHERE, AT_INITIATOR, Required, partitioned
 from remuda.planner.memo.search import Search
 

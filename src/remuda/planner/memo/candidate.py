@@ -1,8 +1,10 @@
-"""Candidates: physical alternatives with their cost, before operators are built."""
+"""Groups of equivalent expressions, and candidates: physical alternatives with their cost, before
+operators are built.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from remuda.datatypes.index import IndexDefinition
@@ -10,13 +12,14 @@ from remuda.plan.expression import ColumnId, Expression, SortKey
 from remuda.plan.index_access import IndexAccess
 from remuda.plan.logical import JoinKind, OutputColumn, Scan
 from remuda.plan.physical import AggregatePhase, Distribution, ExchangeKind, IndexOrder
-from remuda.planner.memo.memo import (
+from remuda.planner.estimates.cardinality import Estimate
+from remuda.planner.memo.group_operators import (
     AggregateOperator,
     ExpandOperator,
     FilterOperator,
-    Group,
     GroupLimitOperator,
     Keys,
+    Operator,
     ProjectOperator,
     SharedOperator,
     SuppliedOperator,
@@ -119,6 +122,45 @@ Step: TypeAlias = (
     | ExchangeStep
     | UnionOperator
 )
+
+
+@dataclass(frozen=True, slots=True)
+class GroupExpression:
+    operator: Operator
+    inputs: tuple[int, ...]
+
+
+@dataclass(slots=True, eq=False)
+class Group:
+    """``natural`` lists the partitionings that some expression delivers without moving rows.
+
+    ``same`` maps a column to the one that stands for all columns that equal it in every row; keys
+    of partitionings are written with these. ``replicated``: all its data is on every member.
+    ``central``: some of it can only be computed at the initiator.
+    """
+
+    id: int
+    columns: dict[ColumnId, OutputColumn]
+    estimate: Estimate
+    natural: tuple[Keys, ...] = ()
+    same: dict[ColumnId, ColumnId] = field(default_factory=dict)
+    replicated: bool = False
+    central: bool = False
+    expressions: list[GroupExpression] = field(default_factory=list)
+    best: dict[Required, Candidate | None] = field(default_factory=dict)
+
+    def canonical(self, keys: Keys) -> Keys:
+        """``keys`` in the columns that stand for theirs."""
+        same = self.same
+        return tuple(same.get(key, key) for key in keys) if same else keys
+
+    @property
+    def output(self) -> tuple[OutputColumn, ...]:
+        return tuple(self.columns.values())
+
+    @property
+    def width(self) -> float:
+        return self.estimate.width(self.columns)
 
 
 @dataclass(frozen=True, slots=True)

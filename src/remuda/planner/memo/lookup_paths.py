@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from remuda.datatypes.index import IndexDefinition, IndexKind
 from remuda.plan.expression import ColumnId
 from remuda.plan.logical import JoinKind, Scan
-from remuda.planner.memo.memo import AccessOperator, Group, JoinOperator
+from remuda.planner.memo.candidate import Group
+from remuda.planner.memo.group_operators import AccessOperator, JoinOperator
 
 KINDS = (JoinKind.INNER, JoinKind.LEFT, JoinKind.SEMI, JoinKind.ANTI)
 

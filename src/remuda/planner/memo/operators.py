@@ -34,16 +34,15 @@ from remuda.planner.estimates.cardinality import (
 )
 from remuda.planner.estimates.distribution import ColumnEstimate
 from remuda.planner.estimates.set_rows import expected_rows
-from remuda.planner.memo.memo import (
+from remuda.planner.memo.candidate import Group
+from remuda.planner.memo.group_operators import (
     AccessOperator,
     AggregateOperator,
     ExpandOperator,
     FilterOperator,
-    Group,
     GroupLimitOperator,
     JoinOperator,
     Keys,
-    Memo,
     Operator,
     ProjectOperator,
     SharedOperator,
@@ -54,6 +53,7 @@ from remuda.planner.memo.memo import (
     ValuesOperator,
     WindowOperator,
 )
+from remuda.planner.memo.memo import Memo
 from remuda.planner.memo.properties import mapped_keys
 from remuda.planner.rules.rule import Rewriting
 from remuda.planner.sharing import SharedRead

@@ -20,10 +20,19 @@ from remuda.plan.expression import ColumnId
 from remuda.plan.physical import REPLICATED as EVERY_MEMBER
 from remuda.plan.physical import SINGLETON, Distribution, ExchangeKind, Placement
 from remuda.planner.context import PlanningContext
-from remuda.planner.memo.candidate import Candidate, ExchangeStep, LimitStep, SortStep, Step
+from remuda.planner.memo.candidate import (
+    Candidate,
+    ExchangeStep,
+    Group,
+    GroupExpression,
+    LimitStep,
+    SortStep,
+    Step,
+)
 from remuda.planner.memo.cost import LOOKUP_KEY, SCAN_START, CostModel
+from remuda.planner.memo.group_operators import JoinOperator, Keys, Operator
 from remuda.planner.memo.lookup_paths import LookupPath, lookup_paths
-from remuda.planner.memo.memo import Group, GroupExpression, JoinOperator, Keys, Memo, Operator
+from remuda.planner.memo.memo import Memo
 from remuda.planner.memo.operators import literal_rows
 from remuda.planner.memo.properties import ANYWHERE, SPREAD, Required, partitioned
 
