@@ -26,7 +26,8 @@ from remuda.rpc.connection import ChannelKind
 from remuda.rpc.frame import REQUEST, FrameReader, encode_head
 from remuda.rpc.messages import common_pb2, user_pb2
 from remuda.rpc.packing import packer
-from remuda.rpc.transport import Channel, Request, connect, listen
+from remuda.rpc.server import listen
+from remuda.rpc.transport import Channel, Request, connect
 
 ECHO, SINK = 110, 114
 BODY = user_pb2.KeysRequest(map="flights", map_id=3, schema_version=1)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import ast
+import graphlib
 import subprocess
 import sys
 from pathlib import Path
 
+import grimp
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -24,6 +26,13 @@ def test_layers() -> None:
     command = [sys.executable, "-c", "from importlinter.cli import lint_imports_command as c; c()"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_no_file_imports_itself_over_others() -> None:
+    """Imports for type checkers count: a reader follows them, too. The error names the circle."""
+    graph = grimp.build_graph("remuda", "pyspark_remuda")
+    found = {module: graph.find_modules_directly_imported_by(module) for module in graph.modules}
+    graphlib.TopologicalSorter(found).prepare()
 
 
 CLASSIC_ONLY = {"sparkContext", "_jvm", "_jsc", "_jdf", "_jsparkSession", "_sc", "rdd"}

@@ -40,6 +40,7 @@ from remuda.rpc import codec, transport
 from remuda.rpc.connection import ChannelKind
 from remuda.rpc.messages import common_pb2, user_pb2
 from remuda.rpc.packing import RowPacker, packer
+from remuda.rpc.server import Server, listen
 
 Rows = dict[tuple[Any, ...], tuple[Any, ...]]
 
@@ -142,7 +143,7 @@ class FakeMember:
         self.requests: list[int] = []
         self.running: list[Running] = []
         self.gone = threading.Event()
-        self.server: transport.Server | None = None
+        self.server: Server | None = None
 
     def handle(self, request: transport.Request) -> None:
         self.requests.append(request.rpc_type)
@@ -376,7 +377,7 @@ class FakeGrid:
         self.view: View = first_view(tuple(self.infos))
 
     async def serve(self, member: FakeMember) -> None:
-        member.server = await transport.listen(
+        member.server = await listen(
             member.sock, ChannelKind.USER, partial(self.welcome, member), member.handle
         )
 

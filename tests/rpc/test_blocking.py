@@ -23,7 +23,7 @@ from remuda.rpc.blocking import BlockingChannel
 from remuda.rpc.connection import ChannelKind
 from remuda.rpc.frame import REQUEST, RESPONSE, encode_head
 from remuda.rpc.messages import common_pb2, user_pb2
-from remuda.rpc.transport import listen
+from remuda.rpc.server import listen
 
 ACK = common_pb2.Ack(ok=True)
 HELLO = user_pb2.UserToBitHandshake(support_timeout=True)

@@ -22,8 +22,9 @@ from remuda.rpc.blocking import BlockingChannel
 from remuda.rpc.connection import ChannelKind
 from remuda.rpc.frame import REQUEST, FrameReader, encode_head
 from remuda.rpc.messages import common_pb2, user_pb2
+from remuda.rpc.server import listen
 from remuda.rpc.tls import NOT_HERE, ClientTls, TlsFiles, TlsSession, client_context, server_context
-from remuda.rpc.transport import connect, listen
+from remuda.rpc.transport import connect
 
 ACK = common_pb2.Ack(ok=True)
 HELLO = user_pb2.UserToBitHandshake(support_timeout=True)

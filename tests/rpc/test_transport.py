@@ -25,7 +25,8 @@ from remuda.limits import FRAME_SIZE_MAX
 from remuda.rpc import handshake, transport
 from remuda.rpc.frame import PING, REQUEST, Frame, FrameReader, encode, encode_head, varint
 from remuda.rpc.messages import common_pb2, control_pb2, user_pb2
-from remuda.rpc.transport import ChannelKind, connect, listen
+from remuda.rpc.server import listen
+from remuda.rpc.transport import ChannelKind, connect
 
 ACK = common_pb2.Ack(ok=True)
 HELLO = user_pb2.UserToBitHandshake(support_timeout=True)

@@ -17,7 +17,7 @@ from remuda.member.state.log import fields
 from remuda.rpc.client_channel import ClientChannel
 from remuda.rpc.connection import ChannelKind
 from remuda.rpc.messages import user_pb2
-from remuda.rpc.transport import Server
+from remuda.rpc.server import Server
 
 log = logging.getLogger(__name__)
 

@@ -70,12 +70,12 @@ from remuda.member.system.system_relations import SystemRelations
 from remuda.member.system.system_state import SystemState
 from remuda.member.transactions.transactions import Transactions
 from remuda.member.upkeep import Upkeep
-from remuda.rpc import codec
+from remuda.rpc import codec, server
 from remuda.rpc.connection import ChannelKind
 from remuda.rpc.messages import control_pb2, data_pb2, user_pb2
 from remuda.rpc.messages.control_pb2 import RpcType as ControlType
 from remuda.rpc.messages.user_pb2 import RpcType as UserType
-from remuda.rpc.transport import Channel, Server, listen
+from remuda.rpc.transport import Channel
 from remuda.world import World
 
 log = logging.getLogger(__name__)
@@ -136,7 +136,7 @@ class Member:
         self._user_routes = UserRoutes(self.core)
         self.forwarding.handle = self._user_routes.again
         self._member_routes = MemberRoutes()
-        self._servers: dict[ChannelKind, Server] = {}
+        self._servers: dict[ChannelKind, server.Server] = {}
         self._pool: Pool | None = None
         self._keeping_up: asyncio.Task[None] | None = None
         self._evicting: asyncio.Task[None] | None = None
@@ -288,7 +288,7 @@ class Member:
             else:
                 sock = network.listen(config.host, port)
             connected = greeted.get(kind)
-            self._servers[kind] = await listen(
+            self._servers[kind] = await server.listen(
                 sock,
                 kind,
                 answer,
@@ -371,8 +371,8 @@ class Member:
             for channel in list(servers.pop(ChannelKind.USER).channels):
                 channel.close(error)
             self.donor.begin(reason)
-        for server in servers.values():
-            await server.close(error)
+        for listening in servers.values():
+            await listening.close(error)
         await core.cancel_tasks()
         if self.donor.refusal is not None:
             await self.donor.run()

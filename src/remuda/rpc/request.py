@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from typing import Generic, Protocol, TypeAlias, TypeVar
 
 from google.protobuf.message import Message
 
 from remuda.errors import NotServed, RemudaError
 from remuda.rpc.frame import Buffer, Frame
-
-if TYPE_CHECKING:
-    from remuda.rpc.transport import Channel
 
 Buffers: TypeAlias = Sequence[Buffer]
 """A dbody in pieces (bytes or views of bytes), written one after the other."""
@@ -49,7 +46,21 @@ def said_goodbye(peer: str) -> NotServed:
     return NotServed(f"{peer} has left the cluster; it had not received the request")
 
 
-class Request:
+class Answering(Protocol):
+    """A connection that takes answers to requests of its peer."""
+
+    @property
+    def user(self) -> str: ...
+
+    def respond(self, identifier: int, rpc_type: int, body: Body, dbody: Buffers) -> None: ...
+
+    def respond_failure(self, identifier: int, error: RemudaError) -> None: ...
+
+
+C = TypeVar("C", bound=Answering)
+
+
+class PeerRequest(Generic[C]):
     """A REQUEST of the peer. The handler may keep it and answer later, once.
 
     ``one_way``: the peer expects no answer; ``reply`` and ``fail`` then send nothing.
@@ -65,7 +76,7 @@ class Request:
         "rpc_type",
     )
 
-    def __init__(self, channel: Channel, frame: Frame) -> None:
+    def __init__(self, channel: C, frame: Frame) -> None:
         self.channel = channel
         self.coordination_id = frame.coordination_id
         self.rpc_type = frame.rpc_type

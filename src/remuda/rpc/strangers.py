@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from typing import Protocol, TypeAlias
 
 from remuda.errors import LimitExceeded, RemudaError
 from remuda.limits import STRANGERS_MAX
 from remuda.rpc.sasl import Credentials, ServerExchange
 from remuda.rpc.tls_transport import TlsLayer
-
-if TYPE_CHECKING:
-    from remuda.rpc.transport import Channel
 
 Verifier: TypeAlias = Callable[[Credentials, str, Callable[[str | RemudaError], None]], None]
 """``verifier(credentials, host of the other side, told)``: ``told`` hears, on the loop and at some
@@ -27,17 +24,26 @@ class Guard:
     verifier: Verifier | None = None
 
 
+class Stranger(Protocol):
+    """A connection whose other side has not shown who it is."""
+
+    connected: bool
+    on_closed: list[Callable[[RemudaError], None]]
+
+    def close(self, error: RemudaError | None = None) -> None: ...
+
+
 class Strangers:
     """The strangers of one port: so many, and no more; the oldest goes first."""
 
     def __init__(self, most: int = STRANGERS_MAX) -> None:
         self._most = most
-        self._waiting: dict[Channel, TlsLayer | None] = {}  # in the order of their coming
+        self._waiting: dict[Stranger, TlsLayer | None] = {}  # in the order of their coming
 
     def __len__(self) -> int:
         return len(self._waiting)
 
-    def add(self, channel: Channel, layer: TlsLayer | None) -> None:
+    def add(self, channel: Stranger, layer: TlsLayer | None) -> None:
         """``layer``: what is below the channel until TLS is through."""
         if len(self._waiting) >= self._most:
             oldest = next(iter(self._waiting))
@@ -45,7 +51,7 @@ class Strangers:
         self._waiting[channel] = layer
         channel.on_closed.append(lambda _: self.let_go(channel))
 
-    def let_go(self, channel: Channel) -> None:
+    def let_go(self, channel: Stranger) -> None:
         """It is a stranger no more, or gone."""
         self._waiting.pop(channel, None)
 
@@ -53,7 +59,7 @@ class Strangers:
         for channel in list(self._waiting):
             self._drop(channel, error)
 
-    def _drop(self, channel: Channel, error: RemudaError | None) -> None:
+    def _drop(self, channel: Stranger, error: RemudaError | None) -> None:
         layer = self._waiting.pop(channel, None)
         if channel.connected:
             channel.close(error)

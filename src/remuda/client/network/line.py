@@ -23,8 +23,8 @@ from remuda.query.ids import QueryId
 from remuda.rpc.connection import Reply
 from remuda.rpc.handshake import ACK_TYPE
 from remuda.rpc.messages import common_pb2, user_pb2
-from remuda.rpc.request import Body, Incoming, Request, said_goodbye
-from remuda.rpc.transport import Channel
+from remuda.rpc.request import Body, Incoming, said_goodbye
+from remuda.rpc.transport import Channel, Request
 
 QUERY_DATA, QUERY_RESULT = user_pb2.QUERY_DATA, user_pb2.QUERY_RESULT
 GOODBYE = user_pb2.GOODBYE

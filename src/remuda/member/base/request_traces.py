@@ -13,7 +13,8 @@ from remuda.member.metrics.operations import operation_name
 from remuda.member.metrics.traces import Traces
 from remuda.rpc.messages import user_pb2
 from remuda.rpc.messages.user_pb2 import RpcType
-from remuda.rpc.request import OnAnswer, Request
+from remuda.rpc.request import OnAnswer
+from remuda.rpc.transport import Request
 
 MESSAGES: Final[dict[int, type[Message]]] = {
     RpcType.MAP_GET: user_pb2.KeysRequest,

@@ -35,7 +35,7 @@ from remuda.member.state.transaction_sets import Key, PartWork, ReadSet, Row, Wr
 from remuda.member.transactions.pending import Held
 from remuda.member.transactions.transactions import Transactions
 from remuda.query.ids import QueryId
-from remuda.rpc.request import Request
+from remuda.rpc.transport import Request
 from remuda.storage.maps.map_store import MapStore
 from remuda.transaction import states as tx
 from remuda.transaction.locks import Mode
