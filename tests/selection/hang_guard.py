@@ -16,7 +16,6 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Generator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -28,8 +27,9 @@ GRACE = 120.0
 COLLECTION = 600.0
 SILENCE, SILENCE_OF_LONG_TESTS = 1800.0, 21600.0
 """Seconds without a word from any process, after which the controlling one ends."""
-SETTLED = 10.0
-"""The controlling process sets its timer anew at most so often: it hears of each test thrice."""
+SLACK = 60.0
+"""Seconds that a timer may end late. It is a thread: a new one for each of thousands of tests would
+cost a minute of waiting for threads to begin and to end."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -55,20 +55,27 @@ class _Timer:
         self._stderr = os.dup(sys.stderr.fileno())
         self._off = False
         self._config = config
+        self._ends = 0.0
 
     def start(self, seconds: float) -> None:
-        """The end of the process leaves out what Python has not written yet, so it is written."""
-        if not self._off:
-            self._config.get_terminal_writer().flush()
-            faulthandler.dump_traceback_later(seconds, file=self._stderr, exit=True)
+        """End the process after these seconds and at most ``SLACK`` more (twice them, if they are
+        few). A timer that runs already and does so stays."""
+        late = min(SLACK, seconds)
+        now = time.monotonic()
+        if self._off or seconds <= self._ends - now <= seconds + late:
+            return
+        # The end of the process leaves out what Python has not written yet.
+        self._config.get_terminal_writer().flush()
+        faulthandler.dump_traceback_later(seconds + late, file=self._stderr, exit=True)
+        self._ends = now + seconds + late
 
-    def stop(self) -> None:
-        faulthandler.cancel_dump_traceback_later()
+    def was_cancelled(self) -> None:
+        self._ends = 0.0
 
     def switch_off(self) -> None:
         """A person debugs: nothing ends the process from now on."""
         self._off = True
-        self.stop()
+        faulthandler.cancel_dump_traceback_later()
 
 
 class TestsGuard:
@@ -80,30 +87,19 @@ class TestsGuard:
         self._timer = _Timer(config)
         self._grace: float = config.getoption("--hang-grace")
 
-    @pytest.hookimpl(wrapper=True)
-    def pytest_collection(self) -> Generator[None, object, object]:
+    def pytest_collection(self) -> None:
         self._timer.start(COLLECTION)
-        try:
-            return (yield)
-        finally:
-            self._timer.stop()
 
-    @pytest.hookimpl(wrapper=True)
-    def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, object, object]:
-        seconds = timeout_of(item)
-        if seconds:
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_protocol(self, item: pytest.Item) -> None:
+        if seconds := timeout_of(item):
             self._timer.start(seconds + GRACE)
-        try:
-            return (yield)
-        finally:
-            self._timer.stop()
 
-    @pytest.hookimpl(wrapper=True)
-    def pytest_runtest_teardown(self, item: pytest.Item) -> Generator[None, object, object]:
-        """A failure of the test has cancelled the timer of the protocol."""
-        if timeout_of(item):
+    def pytest_exception_interact(self, node: pytest.Item | pytest.Collector) -> None:
+        """A test has failed, and pytest has cancelled the timer: the teardown follows."""
+        self._timer.was_cancelled()
+        if isinstance(node, pytest.Item) and timeout_of(node):
             self._timer.start(self._grace)
-        return (yield)
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionfinish(self) -> None:
@@ -135,12 +131,9 @@ class ControllingGuard:
         self._grace: float = config.getoption("--hang-grace")
         long = config.getoption("--soak", False)
         self._silence = SILENCE_OF_LONG_TESTS if long else SILENCE
-        self._started = float("-inf")
 
     def _heard(self) -> None:
-        if time.monotonic() - self._started > SETTLED:
-            self._timer.start(self._silence)
-            self._started = time.monotonic()
+        self._timer.start(self._silence)
 
     def pytest_sessionstart(self) -> None:
         self._heard()
