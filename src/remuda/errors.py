@@ -733,7 +733,7 @@ class InternalError(RemudaError):
 
 
 class ActiveTransaction(InputError):
-    """What cannot be done inside a transaction."""
+    """A statement that cannot run inside a transaction."""
 
     sqlstate = "25001"
 

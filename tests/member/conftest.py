@@ -229,7 +229,7 @@ class TestClient:
 
 
 def answered(answer: user_pb2.QueryAnswer) -> Result:
-    """What a QUERY_ANSWER says, which tells its form."""
+    """The content of a QUERY_ANSWER, which tells its form."""
     columns = [codec.decode_column(column) for column in answer.about.columns]
     unpack = packer(tuple(column.type for column in columns)).unpack
     rows = [unpack(row) for row in answer.rows]

@@ -1,6 +1,6 @@
 """The time zone of a session of PostgreSQL's clients: texts, settings, parameters, plans.
 
-What SQL computes with it is in tests/slt/files/session_zones.slt.
+Computations of SQL with a zone are in tests/slt/files/session_zones.slt.
 """
 
 from __future__ import annotations

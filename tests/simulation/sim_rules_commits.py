@@ -443,7 +443,7 @@ async def _counting(client: Any, keys: range, written: dict[int, list[int]]) -> 
 
 
 async def _changes_since(client: Any, position: int) -> dict[int, list[tuple[int | None, int]]]:
-    """What a stream tells from there until now: value before and value, by key."""
+    """The changes that a stream tells from there until now: value before and value, by key."""
     told: dict[int, list[tuple[int | None, int]]] = {}
     end = (await client.cluster_info()).clock
     async with await client.map("n").changes(position) as stream:

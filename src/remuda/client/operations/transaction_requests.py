@@ -76,7 +76,7 @@ def beginning(options: TransactionOptions) -> user_pb2.TransactionBegin:
 
 @lru_cache(maxsize=64)
 def first_part(options: TransactionOptions) -> bytes:
-    """What the first request of a transaction says of it."""
+    """The description of a transaction that its first request carries."""
     return beginning(options).SerializeToString()
 
 
