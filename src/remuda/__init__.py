@@ -38,8 +38,7 @@ if TYPE_CHECKING:
     from remuda.datatypes.sql import SqlType, array, char, decimal, varchar
     from remuda.datatypes.times.intervals import Interval
     from remuda.errors import RemudaError
-
-__version__ = "0.1.0"
+    from remuda.release import __version__
 
 __all__ = [
     "Client",
@@ -105,6 +104,7 @@ _HOMES = {
     "SqlType": "remuda.datatypes.sql",
     "Statement": "remuda.client.blocking.prepared",
     "Transaction": "remuda.client.blocking.transaction",
+    "__version__": "remuda.release",
     "array": "remuda.datatypes.sql",
     "char": "remuda.datatypes.sql",
     "col": "remuda.client.values.predicate",

@@ -10,6 +10,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 from users_of_cluster import PASSWORD, known_users
 
+import remuda
 from remuda.config import MemberConfig
 from remuda.errors import InputError
 from remuda.member.member import Member
@@ -37,6 +38,15 @@ async def samples(member):
         for family in text_string_to_metric_families(content)
         for sample in family.samples
     }
+
+
+def test_a_member_that_runs_from_sources_tells_its_release(in_cluster):
+    async def scenario(cluster):
+        found = await samples(cluster.member(1))
+        names = [dict(labels)["version"] for name, *labels in found if name == "remuda_build_info"]
+        assert names == [remuda.__version__]
+
+    in_cluster(scenario, 1)
 
 
 def test_what_happens_is_counted(in_cluster):

@@ -8,7 +8,7 @@ from remuda.catalog.catalog import NAME_LENGTH_MAX
 from remuda.catalog.system_relations import PUBLIC
 from remuda.limits import FRAME_SIZE_MAX, ROW_SIZE_MAX, STATEMENT_LENGTH_MAX
 from remuda.member.base.core import Call
-from remuda.member.state.release import remuda_version
+from remuda.release import __version__
 from remuda.rpc.messages import user_metadata_pb2 as meta
 from remuda.rpc.messages import user_pb2
 from remuda.rpc.messages.user_pb2 import RpcEndpointInfos, RpcType
@@ -33,7 +33,7 @@ def server_infos() -> RpcEndpointInfos:
         majorVersion=major,
         minorVersion=minor,
         patchVersion=patch,
-        application=f"Remuda {remuda_version()}",
+        application=f"Remuda {__version__}",
     )
 
 

@@ -11,7 +11,7 @@ from remuda.member.base.core import Core
 from remuda.member.metrics import process
 from remuda.member.metrics.families import Family, Sample, by_label, counter, gauge
 from remuda.member.metrics.unexpected_errors import UNEXPECTED_ERRORS
-from remuda.member.state.release import remuda_version
+from remuda.release import __version__
 from remuda.rpc.messages import control_pb2
 from remuda.storage.maps.expiring_rows import expirations
 
@@ -104,7 +104,7 @@ class Sources:
 
     def _identity(self) -> Iterator[Family]:
         core = self._core
-        labels = {"version": remuda_version(), "cluster": core.config.cluster}
+        labels = {"version": __version__, "cluster": core.config.cluster}
         member = {"member": str(core.number), "uuid": core.uuid}
         yield Family("remuda_build_info", "gauge", "Always 1.", [Sample(labels, 1)])
         yield Family("remuda_member_info", "gauge", "Always 1.", [Sample(member, 1)])
