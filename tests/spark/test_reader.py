@@ -12,13 +12,15 @@ from fake_grid import VIEW, FakeClient
 from pyspark.sql import datasource as ds
 from pyspark.sql import types as T  # noqa: N812
 
+from remuda.client.network.address import parse_addresses
 from remuda.datatypes import sql
 from remuda.datatypes.schema import Column, MapSchema
+from remuda.datatypes.view import MemberInfo
 from remuda.errors import InputError, MemberUnavailable, TypeMismatch, UndefinedColumn
 from remuda.spark.transfer import slice_reading
 from remuda.spark.transfer.options import Options
 from remuda.spark.transfer.read_time import agree
-from remuda.spark.transfer.reader import RemudaReader, arrow_schema, exact
+from remuda.spark.transfer.reader import RemudaReader, arrow_schema, exact, slices
 from remuda.spark.transfer.types import spark_schema
 
 SCHEMA = MapSchema(
@@ -219,3 +221,9 @@ def test_wrong_options(options: dict[str, str], message: str) -> None:
 def test_option_names_in_any_case() -> None:
     options = Options.parse({"ADDRESS": "a:1", "partitions_Per_Member": "2", "columns": "a, b"})
     assert (options.partitions_per_member, options.columns) == (2, ("a", "b"))
+
+
+def test_addresses_of_slices_can_be_read_again_with_hosts_of_ipv6() -> None:
+    members = tuple(MemberInfo(n, f"uuid{n}", "::1", 100 + n, 200 + n, 300 + n) for n in (1, 2, 3))
+    [(first, _), *_] = slices(replace(VIEW, members=members), 1)
+    assert parse_addresses(first) == (("::1", 101), ("::1", 102), ("::1", 103))

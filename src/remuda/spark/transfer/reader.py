@@ -15,6 +15,7 @@ from pyspark.sql.datasource import DataSourceReader, Filter, InputPartition
 from pyspark.sql.types import StructType
 
 from remuda.client.blocking.client import Client
+from remuda.client.network.address import format_address
 from remuda.client.network.known_members import without_owner
 from remuda.datatypes.schema import MapSchema
 from remuda.datatypes.view import NOBODY, View
@@ -150,7 +151,7 @@ class RemudaReader(DataSourceReader):
 
 def slices(view: View, per_member: int) -> list[tuple[str, tuple[int, ...]]]:
     """(addresses, partitions): every partition exactly once, its owner's address first."""
-    addresses = [f"{member.host}:{member.user_port}" for member in view.members]
+    addresses = [format_address(member.host, member.user_port) for member in view.members]
     made = []
     for index, member in enumerate(view.members):
         others = [*addresses[index + 1 :], *addresses[:index]][:OTHERS_MAX]
