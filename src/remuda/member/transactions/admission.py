@@ -1,9 +1,12 @@
 """Parts that cannot be prepared yet: their partition is held, a bulk write of their map is being
 committed or is about to be, or this member is not ready to serve.
 
-A machine that has taken a prepare wants its answer at once, so whoever must wait, waits in front of
-it. A transaction of several parts waits only for a moment: it may hold locks elsewhere, for which
-the very write that it waits for may wait in turn. Then it is refused, which breaks the circle.
+A machine that has taken a prepare wants its answer at once, so a part that must wait is kept in
+front of the machine. A transaction of several parts waits for a bulk write only for a moment: it
+may hold keys elsewhere, for which the bulk write may wait in turn. Then the transaction is refused,
+which breaks the circle. It waits for a move of its partition as long as a single write does: a
+member that moves partitions and waits for pending writes releases its partitions after a moment
+(``Giving._hold_writers``), so no circle of waiting includes a move for long.
 """
 
 from __future__ import annotations
@@ -22,7 +25,9 @@ from remuda.transaction import states as tx
 from remuda.transaction.parts import Address
 
 WAIT_OF_SEVERAL = 1.0
-WAIT_OF_ONE = 30.0
+"""Seconds that a part of several waits, unless its partition is being moved."""
+WAIT_MAX = 30.0
+"""Seconds that a part waits at most."""
 
 
 @dataclass(slots=True)
@@ -30,8 +35,11 @@ class Waiting:
     sender: int
     message: tx.Prepare
     work: PartWork
-    deadline: float
+    until: float
+    """Monotonic seconds at which it is refused at the latest."""
     reason: str
+    refused_at: float
+    """When it is refused for ``reason``."""
 
 
 Take = Callable[[int, tx.Prepare, Mapping[int, object]], None]
@@ -93,11 +101,17 @@ class Admission:
         reason = self._reason(address, work)
         if reason is None:
             return True
-        several = len(message.partitions) > 1
-        wait = WAIT_OF_SEVERAL if several else WAIT_OF_ONE
-        deadline = self._core.world.clock.monotonic() + wait
-        self._waiting[address] = Waiting(sender, message, work, deadline, reason)
+        now = self._core.world.clock.monotonic()
+        waiting = Waiting(sender, message, work, now + WAIT_MAX, reason, now)
+        waiting.refused_at = self._refused_at(waiting, partition, now)
+        self._waiting[address] = waiting
         return False
+
+    def _refused_at(self, waiting: Waiting, partition: int, now: float) -> float:
+        """The end of a wait that begins now, for a reason that has just come up."""
+        if len(waiting.message.partitions) > 1 and partition not in self._held:
+            return min(waiting.until, now + WAIT_OF_SEVERAL)
+        return waiting.until
 
     def _reason(self, address: Address, work: PartWork) -> str | None:
         return self.obstacle(address[1], work.map_ids) or self._settling(address, work)
@@ -148,7 +162,10 @@ class Admission:
         for address, waiting in list(self._waiting.items()):
             doubt = self.doubt(address, waiting.work)
             reason = self._reason(address, waiting.work)
-            if doubt is None and reason is not None and now < waiting.deadline:
+            if reason is not None and reason != waiting.reason:
+                waiting.reason = reason
+                waiting.refused_at = self._refused_at(waiting, address[1], now)
+            if doubt is None and reason is not None and now < waiting.refused_at:
                 continue
             if self._waiting.pop(address, None) is None:
                 continue
