@@ -26,10 +26,13 @@ _OPTIONS = {
 
 
 def add_connect(parser: argparse.ArgumentParser, default: str | None = _LOCAL) -> None:
-    """The options. ``default`` None: the command may be told the address by a word, too."""
+    """The options. ``default`` None: the command may be told the address by a word, too. An action
+    whose command has the options as well is made with ``argument_default=argparse.SUPPRESS``: else
+    its defaults would replace those that were given in front of the action."""
+    unset = parser.argument_default
     parser.add_argument(
         "--connect",
-        default=default,
+        default=default if unset is None else unset,
         metavar="HOST:PORT",
         help=f"any member, or several with commas ({_LOCAL})",
     )
@@ -39,7 +42,9 @@ def add_connect(parser: argparse.ArgumentParser, default: str | None = _LOCAL) -
         metavar="FILE",
         help="file with the password; else REMUDA_PASSWORD, or a prompt",
     )
-    parser.add_argument("--tls", action="store_true", default=None, help="encrypt (REMUDA_TLS=yes)")
+    parser.add_argument(
+        "--tls", action="store_true", default=unset, help="encrypt (REMUDA_TLS=yes)"
+    )
     parser.add_argument(
         "--tls-ca", metavar="FILE", help="PEM file of the CA to trust, if not the system's"
     )

@@ -30,7 +30,12 @@ def add_to(commands: Any) -> None:
     parser.set_defaults(run=run, act=_show)
     actions = parser.add_subparsers(title="actions", metavar="ACTION")
     about = "end a statement, or roll a transaction back, by its id"
-    cancel = actions.add_parser("cancel", help=about, description=about.capitalize() + ".")
+    cancel = actions.add_parser(
+        "cancel",
+        help=about,
+        description=about.capitalize() + ".",
+        argument_default=argparse.SUPPRESS,
+    )
     cancel.add_argument("id", help="as remuda queries shows it")
     add_connect(cancel)
     cancel.set_defaults(act=_cancel)

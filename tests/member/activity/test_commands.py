@@ -48,6 +48,9 @@ def test_queries_are_listed_and_cancelled_by_command(in_cluster, capsys):
         assert capsys.readouterr().out.endswith("nothing runs\n")
         assert await command("queries", "cancel", rows[0][0]) == 1
         assert "has ended already" in capsys.readouterr().err
+        before = ["queries", "--connect", address(cluster), "cancel", rows[0][0]]
+        assert await asyncio.to_thread(main, before) == 1
+        assert "has ended already" in capsys.readouterr().err
 
     in_cluster(scenario)
 
