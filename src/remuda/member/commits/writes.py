@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+import contextlib
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from typing import Protocol, TypeVar
 
 import numpy as np
@@ -32,6 +33,9 @@ VIEW_TIME = 5.0
 PAUSE = 0.02
 ORIGIN_SHIFT = 64
 ATTEMPTS = 8
+PAGE_ROWS = 4096
+PAGE_BYTES = 1 << 20
+"""A page of this size is worth its round trips."""
 
 Written = TypeVar("Written")
 
@@ -54,6 +58,29 @@ async def through_views(write: Callable[[int], Awaitable[Written]]) -> Written:
         except ViewChanged:
             await asyncio.sleep(PAUSE * (attempt + 1))
     return await write(ATTEMPTS - 1)
+
+
+async def gathered(
+    pages: AsyncGenerator[pa.RecordBatch], rows_enough: int = PAGE_ROWS, enough: int = PAGE_BYTES
+) -> AsyncGenerator[pa.RecordBatch]:
+    """The same rows, with small pages put together: staging a page takes a round trip to the owners
+    and another one to their backups, however few rows it has. ``enough`` are bytes."""
+    waiting: list[pa.RecordBatch] = []
+    rows = size = 0
+    async with contextlib.aclosing(pages):
+        async for page in pages:
+            waiting.append(page)
+            rows += page.num_rows
+            size += page.nbytes
+            if rows >= rows_enough or size >= enough:
+                yield _one(waiting)
+                waiting, rows, size = [], 0, 0
+    if waiting:
+        yield _one(waiting)
+
+
+def _one(pages: list[pa.RecordBatch]) -> pa.RecordBatch:
+    return pages[0] if len(pages) == 1 else pa.concat_batches(pages)
 
 
 class StagedWrite:

@@ -20,7 +20,7 @@ from remuda.execution.memory import Reservation
 from remuda.member.base.core import Core
 from remuda.member.base.peers import Peers
 from remuda.member.commits.commits import Commits
-from remuda.member.commits.writes import StagedWrite, through_views
+from remuda.member.commits.writes import StagedWrite, gathered, through_views
 from remuda.member.maps.keyed_writes import KeyedWrites, Outcome
 from remuda.member.queries.fragments import statement_account
 from remuda.member.queries.queries import Queries
@@ -214,7 +214,9 @@ class WriteStatements:
         arrow = engine_schema(schema)
         start = await self._runs.start(statement, found.source, values, INTERNAL_PAGE_ROWS)
         start = replace(start, analyze=profiles is not None)
-        pages = self._runs.pages(statement, start, profiles if profiles is not None else [])
+        pages = gathered(
+            self._runs.pages(statement, start, profiles if profiles is not None else [])
+        )
         if statement.transaction is not None:
             return await self._own.insert(statement, statement.transaction, found, pages)
         write = StagedWrite(self._core, self._peers, self._commits, schema)
@@ -280,9 +282,8 @@ class WriteStatements:
             self.reading[statement.query] = start.read_timestamp
             if profiles is not None:
                 profiles.clear()
-            return start.read_timestamp, self._runs.pages(
-                run, start, profiles if profiles is not None else []
-            )
+            pages = self._runs.pages(run, start, profiles if profiles is not None else [])
+            return start.read_timestamp, gathered(pages)
 
         await self._runs.admit(statement, found.source, values)
         try:
