@@ -12,7 +12,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from remuda.datatypes.sql import BIGINT, BOOLEAN, DOUBLE, INTEGER, VARCHAR, SqlType, decimal
+from remuda.datatypes.sql import (
+    BIGINT,
+    BOOLEAN,
+    DOUBLE,
+    INTEGER,
+    VARCHAR,
+    Kind,
+    SqlType,
+    decimal,
+)
 from remuda.datatypes.values import array_to_values, values_to_array
 from remuda.errors import NumericOverflow
 from remuda.execution.operators.aggregate_choice import new_state
@@ -203,3 +212,38 @@ def test_every_aggregate_has_a_state():
             assert len(state.packed(np.arange(2))) == 2
         values = array_to_values(state.finish(np.arange(2)), found[0].result)
         assert values == ([0, 0] if function.counts else [None, None])
+
+
+SAMPLES = (
+    (), (INTEGER,), (BOOLEAN,), (DOUBLE,), (VARCHAR,), (DOUBLE, DOUBLE), (INTEGER, INTEGER),
+    (VARCHAR, VARCHAR),
+)  # fmt: skip
+"""Arguments of which every aggregate takes some."""
+
+
+@pytest.mark.parametrize("function", FUNCTIONS, ids=lambda function: function.name)
+def test_every_aggregate_of_the_table_has_a_state(function):
+    """Rows in a table and states are written in two modules. ``avg`` is a sum and a count."""
+    if function.name == "avg":
+        return
+    signatures = [s for s in map(function.resolve, filter(None, SAMPLES)) if s is not None]
+    assert signatures, "no sample of arguments fits: add one"
+    for signature in signatures:
+        state = new_state(function.name, signature.arguments, signature.result)
+        state.resize(1)
+        assert len(state.finish(np.arange(1))) == 1
+
+
+@pytest.mark.parametrize("function", FUNCTIONS, ids=lambda function: function.name)
+def test_results_of_parts_combine_to_the_type_of_the_whole(function):
+    """What the planner groups twice, by ``combine``, keeps its type. A repeated value that changes
+    nothing in a part changes nothing in the whole."""
+    known = {each.name: each for each in FUNCTIONS}
+    if function.combine:
+        for signature in filter(None, map(function.resolve, filter(None, SAMPLES))):
+            combined = known[function.combine].resolve((signature.result,))
+            assert combined is not None
+            assert combined.result.kind in (signature.result.kind, Kind.DECIMAL)
+    if function.idempotent:
+        assert function.combine in ("", function.name)
+        assert function.state is StateForm.RESULT

@@ -94,10 +94,6 @@ _MAKERS: Final[dict[str, _Maker]] = {
 }
 
 
-KEEPS_NULLS: Final = frozenset({"array_agg", "jsonb_agg", "jsonb_object_agg"})
-"""Rows whose first argument is NULL take part in these."""
-
-
 def new_state(function: str, types: Types, result: SqlType, keys: Keys = ()) -> State:
     """``types`` are those of the columns that ``add_columns`` will be given; the last ones may be
     sort columns, which ``keys`` name by position."""

@@ -13,10 +13,11 @@ from remuda.execution.arrays import Indices, Mask, take
 from remuda.execution.batch import Batch
 from remuda.execution.evaluate.comparison import true_mask
 from remuda.execution.memory import Reservation
-from remuda.execution.operators.aggregate_choice import KEEPS_NULLS, new_state
+from remuda.execution.operators.aggregate_choice import new_state
 from remuda.execution.operators.aggregate_states import CountState, State
 from remuda.execution.operators.distinct_values import DistinctValues
 from remuda.execution.operators.ordering import BoundKey
+from remuda.plan.functions.aggregates import aggregate_function
 
 _BYTES_PER_STATE = 16
 
@@ -47,7 +48,7 @@ class GroupStates:
         self._calls = calls
         self._states = [call.new_state() for call in calls]
         self._distinct = [
-            DistinctValues(call.types, keeps_nulls=call.function in KEEPS_NULLS)
+            DistinctValues(call.types, keeps_nulls=aggregate_function(call.function).keeps_nulls)
             if call.distinct and call.types
             else None
             for call in calls

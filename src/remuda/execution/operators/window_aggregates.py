@@ -37,10 +37,11 @@ from remuda.execution.evaluate.numbers import (
     integer_array,
     shrink,
 )
-from remuda.execution.operators.aggregate_choice import KEEPS_NULLS, new_state
+from remuda.execution.operators.aggregate_choice import new_state
 from remuda.execution.operators.aggregate_states import range_checked
 from remuda.execution.operators.ordering import BoundKey, codes
 from remuda.execution.operators.window_frames import Frames
+from remuda.plan.functions.aggregates import aggregate_function
 
 _PAIRS_AT_ONCE: Final = 1 << 20
 _RUNNING_ROWS: Final = 32
@@ -83,7 +84,7 @@ def window_aggregate(
     """``function(columns) FILTER (WHERE condition)`` over the frame of every row; ``types`` are of
     the arguments and of the result. No columns: count(*)."""
     arguments, result = types
-    dropping = columns and function not in KEEPS_NULLS
+    dropping = columns and not aggregate_function(function).keeps_nulls
     counted = _counted(columns[0] if dropping else None, condition)
     counts = frames.size() if counted is None else _difference(counted.astype(np.int64), frames)
     if function == "count":

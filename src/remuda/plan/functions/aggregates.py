@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Final
 
 from remuda.datatypes.coercion import as_decimal, is_comparable
@@ -19,7 +20,7 @@ from remuda.datatypes.sql import (
     array,
     decimal,
 )
-from remuda.plan.expression import AggregateCall
+from remuda.plan.expression import AggregateCall, Expression
 from remuda.plan.functions.signatures import (
     AggregateFunction,
     Resolver,
@@ -157,66 +158,60 @@ _PAIR: Final = fixed(DOUBLE, DOUBLE, DOUBLE)
 _STRINGS: Final = overloads(fixed(VARCHAR, VARCHAR, VARCHAR), fixed(BYTEA, BYTEA, BYTEA))
 
 
-def _function(
-    name: str,
-    resolve: Resolver,
-    summary: str = "",
-    state: StateForm = StateForm.RESULT,
-    *,
-    counts: bool = False,
-    ordered: bool = False,
-    within_group: bool = False,
-) -> AggregateFunction:
-    return AggregateFunction(name, resolve, summary, state, counts, ordered, within_group)
-
-
 _PACKED, _ROWS = StateForm.PACKED, StateForm.ROWS
+_function = AggregateFunction
 
 FUNCTIONS: Final = (
-    _function("count", _counting, "rows, or rows where the argument is not NULL", counts=True),
-    _function("sum", _sum),
-    _function("avg", _avg),
-    _function("min", _extreme),
-    _function("max", _extreme),
-    _function("any_value", _any_value, "of some row, if possible not NULL"),
-    _function("bool_and", _ONE_BOOLEAN, "true if all are"),
-    _function("bool_or", _ONE_BOOLEAN, "true if any is"),
-    _function("bit_and", _bits),
-    _function("bit_or", _bits),
-    _function("bit_xor", _bits),
-    _function("stddev_samp", _spread, "standard deviation of a sample", _PACKED),
-    _function("stddev_pop", _spread, "standard deviation of all", _PACKED),
-    _function("var_samp", _spread, "the square of stddev_samp", _PACKED),
-    _function("var_pop", _spread, "the square of stddev_pop", _PACKED),
-    _function("corr", _PAIR, "(y, x): correlation", _PACKED),
-    _function("covar_pop", _PAIR, "(y, x): covariance", _PACKED),
-    _function("covar_samp", _PAIR, "(y, x): covariance of a sample", _PACKED),
+    _function("count", _counting, "rows, or rows where the argument is not NULL", counts=True,
+              oid=2147, combine="sum"),
+    _function("sum", _sum, oid=2107, combine="sum"),
+    _function("avg", _avg, oid=2100),
+    _function("min", _extreme, oid=2051, combine="min", idempotent=True),
+    _function("max", _extreme, oid=2050, combine="max", idempotent=True),
+    _function("any_value", _any_value, "of some row, if possible not NULL", idempotent=True),
+    _function("bool_and", _ONE_BOOLEAN, "true if all are", oid=2517, combine="bool_and",
+              idempotent=True, on_spark=True),
+    _function("bool_or", _ONE_BOOLEAN, "true if any is", oid=2518, combine="bool_or",
+              idempotent=True, on_spark=True),
+    _function("bit_and", _bits, oid=2236, combine="bit_and", idempotent=True, on_spark=True),
+    _function("bit_or", _bits, oid=2237, combine="bit_or", idempotent=True, on_spark=True),
+    _function("bit_xor", _bits, oid=6164, combine="bit_xor", on_spark=True),
+    _function("stddev_samp", _spread, "standard deviation of a sample", _PACKED, oid=2712,
+              on_spark=True),
+    _function("stddev_pop", _spread, "standard deviation of all", _PACKED, oid=2724, on_spark=True),
+    _function("var_samp", _spread, "the square of stddev_samp", _PACKED, oid=2641, on_spark=True),
+    _function("var_pop", _spread, "the square of stddev_pop", _PACKED, oid=2718, on_spark=True),
+    _function("corr", _PAIR, "(y, x): correlation", _PACKED, oid=2829, on_spark=True),
+    _function("covar_pop", _PAIR, "(y, x): covariance", _PACKED, oid=2827, on_spark=True),
+    _function("covar_samp", _PAIR, "(y, x): covariance of a sample", _PACKED, oid=2828,
+              on_spark=True),
     _function("regr_count", fixed(BIGINT, DOUBLE, DOUBLE), "(y, x): rows without NULL", _PACKED,
-              counts=True),
-    _function("regr_avgx", _PAIR, "(y, x): mean of x", _PACKED),
-    _function("regr_avgy", _PAIR, "(y, x): mean of y", _PACKED),
-    _function("regr_sxx", _PAIR, "(y, x): sum of squares of x about its mean", _PACKED),
-    _function("regr_syy", _PAIR, "(y, x): sum of squares of y about its mean", _PACKED),
-    _function("regr_sxy", _PAIR, "(y, x): sum of products about the means", _PACKED),
-    _function("regr_slope", _PAIR, "(y, x): of the line of least squares", _PACKED),
-    _function("regr_intercept", _PAIR, "(y, x): of the line of least squares", _PACKED),
-    _function("regr_r2", _PAIR, "(y, x): square of the correlation", _PACKED),
+              counts=True, oid=2818),
+    _function("regr_avgx", _PAIR, "(y, x): mean of x", _PACKED, oid=2822),
+    _function("regr_avgy", _PAIR, "(y, x): mean of y", _PACKED, oid=2823),
+    _function("regr_sxx", _PAIR, "(y, x): sum of squares of x about its mean", _PACKED, oid=2819),
+    _function("regr_syy", _PAIR, "(y, x): sum of squares of y about its mean", _PACKED, oid=2820),
+    _function("regr_sxy", _PAIR, "(y, x): sum of products about the means", _PACKED, oid=2821),
+    _function("regr_slope", _PAIR, "(y, x): of the line of least squares", _PACKED, oid=2825),
+    _function("regr_intercept", _PAIR, "(y, x): of the line of least squares", _PACKED, oid=2826),
+    _function("regr_r2", _PAIR, "(y, x): square of the correlation", _PACKED, oid=2824),
     _function("approx_count_distinct", _counting_distinct, "within about 1 percent", _PACKED,
               counts=True),
     _function("min_by", _value_at_extreme, "(value, key): value where key is smallest", _ROWS),
     _function("max_by", _value_at_extreme, "(value, key): value where key is largest", _ROWS),
-    _function("string_agg", _STRINGS, "(text, delimiter)", _ROWS, ordered=True),
-    _function("array_agg", _gathered, "all values, NULLs as well, as an array", _ROWS,
-              ordered=True),
-    _function("jsonb_agg", _json_gathered(1), "all values as a JSON array", _ROWS, ordered=True),
+    _function("string_agg", _STRINGS, "(text, delimiter)", _ROWS, ordered=True, oid=3538),
+    _function("array_agg", _gathered, "all values, NULLs as well, as an array", _ROWS, ordered=True,
+              oid=2335, keeps_nulls=True),
+    _function("jsonb_agg", _json_gathered(1), "all values as a JSON array", _ROWS, ordered=True,
+              oid=3267, keeps_nulls=True),
     _function("jsonb_object_agg", _json_gathered(2), "(key, value): a JSON object", _ROWS,
-              ordered=True),
+              ordered=True, oid=3270, keeps_nulls=True),
     _function("median", fixed(DOUBLE, DOUBLE), "the middle, or the mean of both", _ROWS),
-    _function("percentile_cont", _percentile, "(fraction): interpolated", _ROWS,
-              within_group=True),
+    _function("percentile_cont", _percentile, "(fraction): interpolated", _ROWS, within_group=True,
+              oid=3974),
     _function("percentile_disc", _discrete_percentile, "(fraction): a value that occurs", _ROWS,
-              within_group=True),
-    _function("mode", _mode, "the most frequent value", _ROWS, within_group=True),
+              within_group=True, oid=3972),
+    _function("mode", _mode, "the most frequent value", _ROWS, within_group=True, oid=3984),
 )  # fmt: skip
 
 ALIASES: Final[dict[str, str]] = {
@@ -231,6 +226,18 @@ ALIASES: Final[dict[str, str]] = {
 """Other SQL names -> catalog names, same arguments."""
 
 _CATALOG: Final[dict[str, AggregateFunction]] = {function.name: function for function in FUNCTIONS}
+
+
+def aggregate_function(name: str) -> AggregateFunction:
+    """The function of a call in a plan, where no alias occurs."""
+    return _CATALOG[name]
+
+
+def combining(call: AggregateCall, part: Expression) -> AggregateCall:
+    """The call that makes the result of ``call`` of its results over parts of the rows, which are
+    in the column ``part``. Only for functions with ``combine``."""
+    function = aggregate_function(call.function).combine
+    return replace(call, function=function, argument=part, filter=None)
 
 
 def splits(call: AggregateCall) -> bool:

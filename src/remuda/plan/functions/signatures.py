@@ -73,13 +73,26 @@ class AggregateFunction:
     with NULL in an argument that they compute with. ``counts``: over no rows the result is 0, of
     the others it is NULL. The argument keeps its own type (no cast before sum: the result is wider
     than the argument). ``ordered``: ORDER BY inside the call may change the result.
-    ``within_group``: called WITHIN GROUP (ORDER BY x), ``resolve`` takes the type of x first."""
+    ``within_group``: called WITHIN GROUP (ORDER BY x), ``resolve`` takes the type of x first.
+    ``keeps_nulls``: rows whose first argument is NULL take part.
+
+    ``combine`` names the aggregate that makes one result of the results of parts; without it the
+    planner never groups rows that it has grouped before. ``idempotent``: a value that comes twice
+    changes nothing, and results of parts combine as the values do. ``on_spark``: Spark's aggregate
+    of this name gives the same result for every input (``sql.spark_sql.aggregates`` has those that
+    must be written in another way). ``oid`` is the lowest number of PostgreSQL's functions of this
+    name."""
 
     name: str
     resolve: Resolver
     summary: str = ""
     state: StateForm = StateForm.RESULT
+    oid: int = 0
+    combine: str = ""
     counts: bool = False
+    idempotent: bool = False
+    on_spark: bool = False
+    keeps_nulls: bool = False
     ordered: bool = False
     within_group: bool = False
 

@@ -9,15 +9,14 @@ maxima of those below. It is one more alternative of the aggregate's group in th
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from remuda.plan.expression import ColumnId, columns_of
+from remuda.plan.functions.aggregates import aggregate_function, combining
 from remuda.plan.logical import Aggregate, Join, JoinKind, Logical, OutputColumn
 from remuda.planner.algebra import columns, may_raise, reference, with_inputs
 from remuda.planner.rules.rule import Rewriting
 
-_COMBINED = {"sum": "sum", "count": "sum", "min": "min", "max": "max"}
-"""Function -> what makes one value of several of its values."""
 _THROUGH_LEFT = (JoinKind.INNER, JoinKind.LEFT, JoinKind.SEMI, JoinKind.ANTI)
 
 
@@ -63,7 +62,7 @@ def _can_be_combined(node: Aggregate) -> bool:
     """No call whose value depends on more than the values of its parts, and nothing that could
     fail for rows which the joins leave out."""
     return all(
-        call.function in _COMBINED
+        aggregate_function(call.function).combine
         and not (call.distinct or call.order or call.more)
         and not any(may_raise(e) for e in call.expressions)
         for call in node.calls
@@ -84,8 +83,7 @@ def _path_to(node: Logical, used: frozenset[ColumnId]) -> list[Logical]:
 
 def _combining(node: Aggregate, below: Logical, parts: tuple[OutputColumn, ...]) -> Aggregate:
     calls = tuple(
-        replace(call, function=_COMBINED[call.function], argument=reference(part), filter=None)
-        for call, part in zip(node.calls, parts, strict=True)
+        combining(call, reference(part)) for call, part in zip(node.calls, parts, strict=True)
     )
     return Aggregate(node.output, below, node.group, calls)
 

@@ -12,19 +12,10 @@ from dataclasses import dataclass, replace
 
 from remuda.datatypes.sql import Kind
 from remuda.plan.expression import Call, Expression, Literal, columns_of
+from remuda.plan.functions.aggregates import aggregate_function, combining
 from remuda.plan.logical import Aggregate, Expand, OutputColumn, Project
 from remuda.planner.algebra import columns, expand_results, make_expand, make_project, reference
 from remuda.planner.rules.rule import Rewriting
-
-_COMBINED = {
-    "sum": "sum",
-    "count": "sum",
-    "min": "min",
-    "max": "max",
-    "bool_and": "bool_and",
-    "bool_or": "bool_or",
-}
-"""Function -> what makes one value of several of its values."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,8 +43,7 @@ def core_first(node: Aggregate, rewriting: Rewriting) -> CoreFirst | None:
     repeated = make_expand(expand, core)
     totals = tuple(rewriting.fresh(call.function, call.type) for call in node.calls)
     calls = tuple(
-        replace(call, function=_COMBINED[call.function], argument=reference(part), filter=None)
-        for call, part in zip(node.calls, parts, strict=True)
+        combining(call, reference(part)) for call, part in zip(node.calls, parts, strict=True)
     )
     group_columns = node.output[: len(node.group)]
     aggregate = replace(node, output=(*group_columns, *totals), input=repeated, calls=calls)
@@ -69,7 +59,7 @@ def _can_be_combined(node: Aggregate, expand: Expand) -> bool:
     """REAL is left out: its sums are rounded, and would be rounded twice."""
     results = {column.id for column in expand_results(expand)}
     return all(
-        call.function in _COMBINED
+        aggregate_function(call.function).combine
         and not (call.distinct or call.order or call.more)
         and call.type.kind is not Kind.REAL
         and not any(columns_of(e) & results for e in call.expressions)

@@ -15,15 +15,12 @@ from remuda.plan.expression import (
     Expression,
     Literal,
 )
-from remuda.plan.functions.aggregates import never_null
-from remuda.plan.functions.catalog import AGGREGATE_FUNCTIONS
+from remuda.plan.functions.aggregates import aggregate_function, never_null
 from remuda.plan.logical import Aggregate, Logical, OutputColumn, Project
 from remuda.planner.algebra import reference
 from remuda.planner.rules.rule import Rewriting, Rule
 
 _COUNT_AS_DECIMAL = decimal(19, 0)
-IDEMPOTENT = frozenset({"min", "max", "bool_and", "bool_or", "bit_and", "bit_or", "any_value"})
-"""A value that comes twice changes nothing, and results of parts combine as the values do."""
 
 _ColumnOf: TypeAlias = Callable[[AggregateCall, str], ColumnRef]
 
@@ -76,7 +73,7 @@ def _cast(expression: Expression, type_: SqlType) -> Expression:
 
 
 def _sum_type(argument: Expression) -> SqlType:
-    signature = AGGREGATE_FUNCTIONS["sum"].resolve((argument.type,))
+    signature = aggregate_function("sum").resolve((argument.type,))
     assert signature is not None, f"sum of {argument.type}"
     return signature.result
 
@@ -89,7 +86,7 @@ def _drop_useless_distinct(node: Logical, _: Rewriting) -> Logical | None:
     if not isinstance(node, Aggregate):
         return None
     calls = tuple(
-        replace(call, distinct=False) if call.function in IDEMPOTENT else call
+        replace(call, distinct=False) if aggregate_function(call.function).idempotent else call
         for call in node.calls
     )
     return None if calls == node.calls else replace(node, calls=calls)
@@ -114,7 +111,7 @@ def _split_distinct(node: Logical, rewriting: Rewriting) -> Logical | None:
     if len(arguments) != 1 or any(call.filter is not None for call in node.calls):
         return None
     others = [call for call in node.calls if not call.distinct]
-    if any(call.function not in IDEMPOTENT for call in others):
+    if not all(aggregate_function(call.function).idempotent for call in others):
         return None
     (argument,) = arguments
     assert argument is not None

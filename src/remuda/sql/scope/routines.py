@@ -36,8 +36,10 @@ def routines() -> tuple[Routine, ...]:
     kinds = [(name, "f") for name in SCALAR_FUNCTIONS if name not in OPERATORS]
     kinds += [(name, "a") for name in AGGREGATE_FUNCTIONS]
     kinds += [(name, "w") for name in WINDOW_FUNCTIONS]
+    aggregates = {each.name: each.oid for each in AGGREGATE_FUNCTIONS.values() if each.oid}
+    oids = FUNCTION_OIDS | aggregates
     found = [
-        Routine(FUNCTION_OIDS.get(name, _OWN + place), name, kind)
+        Routine(oids.get(name, _OWN + place), name, kind)
         for place, (name, kind) in enumerate(sorted(kinds))
     ]
     of_types = {oid: name for t in PG_TYPES for oid, name in t.functions}

@@ -2,24 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Final
-
-from remuda.datatypes.sql import Kind, SqlType
+from remuda.datatypes.sql import DOUBLE, Kind, SqlType
 from remuda.plan.expression import AggregateCall, Literal
+from remuda.plan.functions.aggregates import aggregate_function
 from remuda.sql.spark_sql.literals import COMPARABLE, literal, type_name
 from remuda.sql.spark_sql.refusal import refused
-
-_SAME_TYPE: Final = {
-    "bool_and": "bool_and",
-    "bool_or": "bool_or",
-    "bit_and": "bit_and",
-    "bit_or": "bit_or",
-    "bit_xor": "bit_xor",
-    "corr": "corr",
-    "covar_pop": "covar_pop",
-    "covar_samp": "covar_samp",
-}
-_OF_DOUBLES: Final = ("stddev_samp", "stddev_pop", "var_samp", "var_pop")
 
 
 def aggregate(
@@ -58,12 +45,21 @@ def call_text(function: str, arguments: list[str], types: tuple[SqlType, ...], w
         return f"{function}({arguments[0]})"
     if function == "any_value":
         return f"any_value({arguments[0]}, true)"
-    if function in _SAME_TYPE:
-        return f"{_SAME_TYPE[function]}({word}{', '.join(arguments)})"
-    if function in _OF_DOUBLES:
-        return f"{function}({word}CAST({arguments[0]} AS DOUBLE))"
+    if aggregate_function(function).on_spark:
+        return f"{function}({word}{', '.join(_converted(function, arguments, types))})"
     of = f" of {types[0]}" if types else ""
     raise refused(f"the aggregate {function}{of}")
+
+
+def _converted(function: str, arguments: list[str], types: tuple[SqlType, ...]) -> list[str]:
+    """Exact numbers whose result is a DOUBLE are converted first, as the grid does."""
+    signature = aggregate_function(function).resolve(types)
+    if signature is None or signature.result != DOUBLE:
+        return arguments
+    return [
+        text if of_type == DOUBLE else f"CAST({text} AS DOUBLE)"
+        for text, of_type in zip(arguments, types, strict=True)
+    ]
 
 
 def _listed(
