@@ -9,32 +9,24 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from enum import Enum, auto
-from typing import Final
 
 from remuda.limits import PARALLEL_ROWS
 from remuda.plan.physical import (
     AggregatePhase,
     ExchangeKind,
-    ExpandRows,
-    FilterRows,
     Fragment,
-    GroupLimitRows,
     HashAggregate,
     HashJoin,
     IndexScan,
-    LimitRows,
     LookupJoin,
     NestedLoopJoin,
     Physical,
     PhysicalPlan,
     Placement,
-    ProjectRows,
     Receive,
     Send,
     Site,
-    SortRows,
     TableScan,
-    UnfoldRows,
     UnionRows,
     ValuesScan,
     WindowRows,
@@ -64,17 +56,6 @@ class Split(Enum):
     """Each keeps the rows of its own partitions: every one looks at all rows."""
 
 
-_THROUGH: Final = (
-    FilterRows,
-    ProjectRows,
-    ExpandRows,
-    UnfoldRows,
-    SortRows,
-    LimitRows,
-    GroupLimitRows,
-)
-
-
 def cover_of(node: Physical, kinds: dict[int, ExchangeKind]) -> Cover:
     """``kinds``: of the edges. What is not known here runs alone."""
     match node:
@@ -99,7 +80,7 @@ def cover_of(node: Physical, kinds: dict[int, ExchangeKind]) -> Cover:
             return found.pop() if len(found) == 1 else _strictest(found)
         case Send(input=child):
             return cover_of(child, kinds)
-        case _ if isinstance(node, _THROUGH):
+        case _ if node.share_of_input:
             return cover_of(inputs_of(node)[0], kinds)
         case _:
             return Cover.ALONE

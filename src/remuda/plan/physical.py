@@ -7,9 +7,10 @@ the optimizer's estimates (for EXPLAIN and for buffers; never needed for correct
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from enum import Enum
 from functools import cached_property
+from typing import Any, ClassVar, Final
 
 from remuda.datatypes.values import PhysicalValue
 from remuda.plan.expression import AggregateCall, ColumnId, Expression, SortKey
@@ -52,6 +53,11 @@ class Traits:
 
 @dataclass(frozen=True, slots=True)
 class Physical:
+    """A node: one subclass for each operator. ``share_of_input``: an instance of the operator can
+    work on any share of the rows of its input beside other instances (``execution.parallel``)."""
+
+    share_of_input: ClassVar[bool] = False
+
     output: tuple[OutputColumn, ...]
     traits: Traits
 
@@ -125,12 +131,16 @@ class SuppliedScan(Physical):
 
 @dataclass(frozen=True, slots=True)
 class FilterRows(Physical):
+    share_of_input = True
+
     input: Physical
     condition: Expression
 
 
 @dataclass(frozen=True, slots=True)
 class ProjectRows(Physical):
+    share_of_input = True
+
     input: Physical
     expressions: tuple[Expression, ...]
 
@@ -244,6 +254,8 @@ class ExpandRows(Physical):
     a copy of each of ``sources``, NULL in the sets that do not list its place, then the number of
     the set."""
 
+    share_of_input = True
+
     input: Physical
     sources: tuple[ColumnId, ...]
     sets: tuple[tuple[int, ...], ...]
@@ -252,6 +264,8 @@ class ExpandRows(Physical):
 @dataclass(frozen=True, slots=True)
 class UnfoldRows(Physical):
     """``output`` = some columns of the input, then ``results`` (see ``logical.Unfold``)."""
+
+    share_of_input = True
 
     input: Physical
     calls: tuple[SetCall, ...]
@@ -264,6 +278,8 @@ class UnfoldRows(Physical):
 class GroupLimitRows(Physical):
     """The rows that have a rank of at most ``limit`` in their partition, by ``order``, among the
     rows of their member; it may let others pass."""
+
+    share_of_input = True
 
     input: Physical
     partition: tuple[ColumnId, ...]
@@ -289,6 +305,8 @@ class WindowRows(Physical):
 class SortRows(Physical):
     """Full sort; with ``limit`` a Top-N that keeps ``limit`` rows (offset already added)."""
 
+    share_of_input = True
+
     input: Physical
     keys: tuple[SortKey, ...]
     limit: Expression | None = None
@@ -296,6 +314,8 @@ class SortRows(Physical):
 
 @dataclass(frozen=True, slots=True)
 class LimitRows(Physical):
+    share_of_input = True
+
     input: Physical
     limit: Expression | None
     offset: Expression | None
@@ -430,27 +450,33 @@ class PhysicalPlan:
 
 
 def inputs_of(node: Physical) -> tuple[Physical, ...]:
-    match node:
-        case HashJoin(left=left, right=right) | NestedLoopJoin(left=left, right=right):
-            return (left, right)
-        case UnionRows(inputs=nodes):
-            return nodes
-        case (
-            FilterRows(input=child)
-            | ProjectRows(input=child)
-            | HashAggregate(input=child)
-            | LookupJoin(input=child)
-            | ExpandRows(input=child)
-            | GroupLimitRows(input=child)
-            | UnfoldRows(input=child)
-            | WindowRows(input=child)
-            | SortRows(input=child)
-            | LimitRows(input=child)
-            | Exchange(input=child)
-            | Send(input=child)
-            | Store(input=child)
-            | Root(input=child)
-        ):
-            return (child,)
-        case _:
-            return ()
+    """Its fields that hold nodes, in their order."""
+    inputs: tuple[Physical, ...] = ()
+    for name in _INPUTS[type(node)]:
+        value = getattr(node, name)
+        inputs += value if isinstance(value, tuple) else (value,)
+    return inputs
+
+
+def with_inputs(node: Physical, inputs: tuple[Physical, ...]) -> Physical:
+    """The same node over others, one for each of ``inputs_of``."""
+    if all(new is old for new, old in zip(inputs, inputs_of(node), strict=True)):
+        return node
+    names = _INPUTS[type(node)]
+    many = isinstance(getattr(node, names[0]), tuple)
+    changed: dict[str, Any] = {names[0]: inputs} if many else dict(zip(names, inputs, strict=True))
+    return replace(node, **changed)
+
+
+NODES: Final[tuple[type[Physical], ...]] = tuple(
+    value
+    for value in list(globals().values())
+    if isinstance(value, type) and issubclass(value, Physical) and value is not Physical
+)
+"""Every class of nodes: all of them travel between members."""
+
+_INPUTS: Final[dict[type, tuple[str, ...]]] = {
+    kind: tuple(f.name for f in fields(kind) if f.type in ("Physical", "tuple[Physical, ...]"))
+    for kind in NODES
+}
+"""Class of nodes -> its fields that hold nodes, or the one that holds a tuple of them."""

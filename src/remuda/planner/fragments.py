@@ -28,8 +28,8 @@ from remuda.plan.physical import (
     SpoolScan,
     Store,
     TableScan,
-    UnionRows,
     inputs_of,
+    with_inputs,
 )
 from remuda.planner.build import PruningKeys, ordered
 
@@ -51,7 +51,7 @@ class _Cutter:
         """``node`` with Receives for Exchanges; the fragments that send are done afterwards."""
         if not isinstance(node, Exchange):
             inputs = inputs_of(node)
-            return _with_inputs(node, tuple(self.cut(child, fragment) for child in inputs))
+            return with_inputs(node, tuple(self.cut(child, fragment) for child in inputs))
         sender = self.number()
         below = self.cut(node.input, sender)
         edge = self.edges
@@ -116,14 +116,3 @@ def cut_fragments(
         store = Store(below.output, below.traits, below, spool)
         cutter.finish(number, store, definition.traits.distribution)
     return tuple(cutter.done[i] for i in sorted(cutter.done))
-
-
-def _with_inputs(node: Physical, inputs: tuple[Physical, ...]) -> Physical:
-    old = inputs_of(node)
-    if all(a is b for a, b in zip(inputs, old, strict=True)):
-        return node
-    if len(inputs) == 2 and not isinstance(node, UnionRows):
-        return replace(node, left=inputs[0], right=inputs[1])  # type: ignore[call-arg]
-    if isinstance(node, UnionRows):
-        return replace(node, inputs=inputs)
-    return replace(node, input=inputs[0])  # type: ignore[call-arg]
