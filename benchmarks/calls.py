@@ -23,6 +23,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from counted_door import at_the_door
 from counted_loop import Count
 from counted_operations import Grid, Operation, by_key, grid, queries, transactions
 
@@ -90,7 +91,7 @@ def counted(here: Grid, operation: Operation) -> list[Count]:
 def all_counts() -> Iterator[tuple[str, list[Count]]]:
     """Each operation by its name in ``calls.toml``."""
     with grid() as here:
-        for make in (by_key, transactions, queries):
+        for make in (by_key, transactions, queries, at_the_door):
             operations = here.loop.complete(make(here))
             for name, operation in operations.items():
                 yield name, counted(here, operation)

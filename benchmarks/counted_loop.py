@@ -61,7 +61,7 @@ class Count:
 
     @property
     def messages(self) -> int:
-        return sum(_frames(b"".join(pieces)) for pieces in self.sent.values())
+        return sum(pipe.messages(b"".join(pieces)) for pipe, pieces in self.sent.items())
 
     def hook(self, frame: FrameType, event: str, _: object) -> None:
         if event == "call" and frame.f_code.co_filename not in NOT_COUNTED:
@@ -291,7 +291,9 @@ class Pipe:
     context of who wrote it."""
 
     def __init__(self, loop: CountingLoop, target: Transport) -> None:
-        self._loop, self._target = loop, target
+        self._loop, self.target = loop, target
+        self.messages = _frames
+        """Counts the messages in what was written."""
 
     def send(self, data: bytes) -> None:
         count = COUNTED.get()
@@ -302,15 +304,15 @@ class Pipe:
 
     def _arrive(self, data: bytes) -> None:
         view = memoryview(data)
-        while view and not self._target.closed:
-            room = self._target.protocol.get_buffer(-1)
+        while view and not self.target.closed:
+            room = self.target.protocol.get_buffer(-1)
             size = min(len(room), len(view))
             room[:size] = view[:size]
             view = view[size:]
-            self._target.protocol.buffer_updated(size)
+            self.target.protocol.buffer_updated(size)
 
     def end(self) -> None:
-        self._loop.call_soon(self._target.close)
+        self._loop.call_soon(self.target.close)
 
 
 class Transport(asyncio.Transport):
@@ -322,6 +324,11 @@ class Transport(asyncio.Transport):
     def __init__(self, loop: CountingLoop, peer: tuple[str, int]) -> None:
         super().__init__()
         self._loop, self._peer, self.closed = loop, peer, False
+
+    def speak(self, messages: Callable[[bytes], int]) -> None:
+        """Both directions have another protocol, whose messages this counts."""
+        self.pipe.messages = messages
+        self.pipe.target.pipe.messages = messages
 
     def write(self, data: Any) -> None:
         if not self.closed:

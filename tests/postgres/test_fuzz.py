@@ -20,7 +20,7 @@ from remuda.postgres.scram import NONCE_SIZE
 
 sys.path.insert(0, str(Path(__file__).parent))
 from test_login import first, packet, password, startup
-from test_session import SYNC, Shell, bind, execute, message, parse, query
+from test_session import DESCRIBE, SYNC, Shell, bind, execute, message, parse, query, read
 
 ROUNDS = int(os.environ.get("REMUDA_FUZZ_POSTGRES", "3000"))
 SOAK_ROUNDS = 1_000_000
@@ -41,6 +41,8 @@ FRIENDS = (
     bind(),
     execute(b"p", 3),
     execute(),
+    read(b"s", [b"1"], DESCRIBE),
+    read(b"", [], limit=1),
     message(b"D", b"Ss\0"),
     message(b"D", b"P\0"),
     message(b"C", b"Ss\0"),
@@ -93,7 +95,7 @@ def perform(random: Random, login: Login, effects: list[pl.Effect]) -> None:
 
 
 def attack_session(random: Random) -> None:
-    shell = Shell()
+    shell = Shell(random.choice(("take", "decline")))
     for _ in range(random.randrange(1, 6)):
         shell.send(mutated(random, random.choice(FRIENDS)))
     if shell.asked and shell.asked[-1].startswith("end "):

@@ -6,11 +6,11 @@ import struct
 
 import pytest
 
-from remuda.errors import QueryCanceled, UndefinedMap
+from remuda.errors import ProtocolError, QueryCanceled, UndefinedMap
 from remuda.postgres import session as ps
-from remuda.postgres.messages import Field
+from remuda.postgres.messages import Field, read_bind, read_message, row_description
+from remuda.postgres.prepared import Manner, Prepared
 from remuda.postgres.reader import Reader
-from remuda.postgres.session import Manner, Prepared
 
 COLUMNS = (Field("a", 23, 4, -1),)
 
@@ -47,7 +47,9 @@ SYNC = message(b"S")
 class Shell:
     """Answers as a member does, and notes what was asked of it."""
 
-    def __init__(self):
+    def __init__(self, turns="take"):
+        """``turns``: what is done about reads that come in one piece: take or decline."""
+        self.turns = turns
         self.reader = Reader()
         self.reader.authenticated()
         self.machine = ps.Session()
@@ -60,9 +62,27 @@ class Shell:
 
     def send(self, *data):
         self.reader.feed(b"".join(data))
-        while (effects := self.machine.step(self.reader)) is not None:
+        while True:
+            turn = self.machine.turn(self.reader)
+            if turn is not None:
+                self.take(turn)
+            effects = self.machine.step(self.reader)
+            if effects is None:
+                return self
             self.perform(effects)
-        return self
+
+    def take(self, turn):
+        text = turn.prepared.text
+        if self.turns == "decline":
+            self.machine.declined(self.reader)
+            return
+        self.asked.append(f"run {text}")
+        description = row_description(turn.prepared.fields, turn.formats)
+        error = self.fails.get(text)
+        if error is None:
+            self.told += self.machine.turned(turn, description, [b""])
+        else:
+            self.told += self.machine.turn_failed(turn, description, error)
 
     def perform(self, effects):
         for effect in effects:
@@ -75,7 +95,7 @@ class Shell:
                     self.asked.append(f"prepare {text}")
                     oids = types or (23,) * text.count("$")
                     fields = COLUMNS if text.startswith("SELECT") else None
-                    made = Prepared(text, self.manner, oids, fields, None)
+                    made = Prepared(text, self.manner, oids, fields, None, bool(fields))
                     self.answer(text, lambda made=made: self.machine.prepared(made))
                 case ps.BindValues():
                     self.perform(self.machine.bound("token"))
@@ -254,8 +274,105 @@ def test_a_suspended_portal_goes_on_within_a_transaction_and_ends_with_it():
 
 
 def test_without_a_transaction_a_portal_ends_at_its_sync():
-    shell = Shell().send(parse("SELECT"), bind(), execute(limit=2), SYNC)
+    shell = Shell("decline").send(parse("SELECT"), bind(), execute(limit=2), SYNC)
     assert shell.asked[-1] == "drop "
+
+
+DESCRIBE = message(b"D", b"P\0")
+
+
+def read(statement=b"s", values=(b"7",), *between, limit=0, **bound):
+    """What drivers send for a prepared read, in one piece."""
+    return b"".join((bind(b"", statement, values, **bound), *between, execute(limit=limit), SYNC))
+
+
+@pytest.mark.parametrize(
+    ("data", "kinds"),
+    [
+        (read(), "2 C ZI"),
+        (read(b"s", [b"7"], DESCRIBE), "2 T C ZI"),
+        (read(b"s", [b"7"], DESCRIBE, results=[1]), "2 T C ZI"),
+        (read(limit=1), "2 s ZI"),
+        (read(formats=[1], results=[1]), "2 C ZI"),
+        (read(b"fails"), "2 E ZI"),
+        (read(b"fails", [b"7"], DESCRIBE), "2 T E ZI"),
+        (read(b"unknown"), "E ZI"),
+        (read(b"s", []), "E ZI"),
+        (read(b"s", [b"7"], results=[0, 0]), "E ZI"),
+        (read(b"s", [b"7"], results=[7]), "E ZI"),
+        (read(b"s", [b"7"], formats=[0, 0, 0]), "E ZI"),
+        (read(b"insert", []), "2 C ZI"),
+        (read()[:-5], "2 C"),
+        (read() + read(), "2 C ZI 2 C ZI"),
+        (bind(b"p", b"s", [b"7"]) + DESCRIBE + execute() + SYNC, "2 E ZI"),
+    ],
+)
+def test_a_read_in_one_piece_is_answered_as_its_messages_are(data, kinds):
+    told = {}
+    for turns in ("take", "decline"):
+        shell = Shell(turns)
+        shell.send(
+            parse("SELECT $", b"s"), parse("SELECT $ fails", b"fails"), parse("INSERT", b"insert")
+        )
+        shell.send(SYNC)
+        shell.fails["SELECT $ fails"] = UndefinedMap("no map")
+        shell.told = b""
+        shell.send(data)
+        assert shell.kinds == kinds
+        told[turns] = shell.told
+        shell.send(SYNC, read())
+        assert shell.kinds.endswith("ZI 2 C ZI")
+    assert told["take"] == told["decline"]
+
+
+def test_binds_are_read_alike_on_both_ways():
+    names = [b"", b"s", "sägen".encode(), b"\xff"]
+    kinds = [(), (0,), (1,), (1, 1), (7,)]
+    values = [[], [b""], [b"1", b"22"], [b"x" * 300]]
+    bodies = [
+        bind(portal, name, given, formats, results)[5:]
+        for portal in (b"", b"p")
+        for name in names
+        for given in values
+        for formats in kinds
+        for results in kinds
+    ]
+    bodies += [b"", b"\0", b"\0\0", b"\0s\0\0\1\0\0", b"\0s\0\0\1\0\1\0\1\0\0"]
+    bodies += [body[:-1] for body in bodies] + [body + b"\0" for body in bodies]
+    bodies += [b"\0s\0\0\1\0\1\0\1" + size + b"ab\0\1\0\1" for size in (
+        b"\xff\xff\xff\xff", b"\0\0\0\x02", b"\0\0\0\x03", b"\x7f\xff\xff\xff")]  # fmt: skip
+    outcomes = set()
+    for body in bodies:
+        found = []
+        for read_one in (read_bind, lambda body: read_message(ord("B"), body)):
+            try:
+                found.append(read_one(body))
+            except ProtocolError as error:
+                found.append(error.message)
+        assert found[0] == found[1], body
+        outcomes.add(type(found[0]))
+    assert len(outcomes) == 2
+
+
+@pytest.mark.parametrize("before", [b"", bind(b"", b"s", [b"1"]), bind(b"c", b"s", [b"1"])])
+def test_a_read_in_an_open_transaction_or_beside_portals_takes_no_short_way(before):
+    shell = Shell().send(parse("SELECT $", b"s"), SYNC, query("BEGIN"), before)
+    assert shell.machine.turn(shell.reader) is None
+    shell.reader.feed(read())
+    assert shell.machine.turn(shell.reader) is None
+    assert shell.send().kinds.endswith("2 C ZT")
+
+
+def test_while_a_read_in_one_piece_is_not_answered_nothing_else_is_taken():
+    shell = Shell().send(parse("SELECT $", b"s"), SYNC)
+    shell.reader.feed(read())
+    turn = shell.machine.turn(shell.reader)
+    assert turn.message.values == (b"7",)
+    shell.reader.feed(read())
+    assert shell.machine.turn(shell.reader) is None
+    assert shell.machine.step(shell.reader) is None
+    shell.told += shell.machine.turned(turn, b"", [])
+    assert shell.send().kinds == "1 ZI 2 C ZI 2 C ZI"
 
 
 def test_names_are_unique_until_they_are_closed():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable
 from functools import lru_cache
+from operator import methodcaller
 from typing import Any, Final, TypeAlias
 
 from remuda.catalog.pg_types import type_oid
@@ -32,8 +33,7 @@ def _interval(value: bytes) -> bytes:
     return PG_INTERVAL.pack(micros, days, months)
 
 
-def _text(value: str) -> bytes:
-    return value.encode("utf-8", "surrogatepass")
+_text: Final = methodcaller("encode", "utf-8", "surrogatepass")
 
 
 _ENCODERS: Final[dict[Kind, Encoder]] = {

@@ -5,6 +5,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final, NamedTuple, TypeAlias
 
 from remuda.errors import ProtocolError
@@ -96,6 +97,7 @@ Message: TypeAlias = (
 )
 
 SYNC_TYPE: Final = ord("S")
+_BIND: Final = ord("B")
 
 
 def read_message(kind: int, body: bytes) -> Message:
@@ -136,6 +138,41 @@ def _parse(body: bytes) -> Parse:
     return Parse(name, text, types)
 
 
+def read_bind(body: bytes) -> Bind:
+    """Raises ProtocolError (08P01). The usual form of drivers that prepare statements (the unnamed
+    portal, one format for all parameters and one for all columns) is read without further calls."""
+    end = body.find(b"\0", 1)
+    formats = _FEW_FORMATS.get(body[end + 1 : end + 5])
+    results = _FEW_FORMATS.get(body[-4:])
+    last = len(body) - 4
+    if not body or body[0] or end < 0 or formats is None or results is None or end + 7 > last:
+        return _general_bind(body)
+    count = body[end + 5] << 8 | body[end + 6]
+    at = end + 7
+    values: list[bytes | None] = []
+    while at + 4 <= last and len(values) < count:
+        (size,) = _INT32.unpack_from(body, at)
+        at += 4
+        if size < 0:
+            values.append(None)
+            continue
+        values.append(body[at : at + size])
+        at += size
+    if at != last or len(values) != count:
+        return _general_bind(body)
+    try:
+        name = body[1:end].decode()
+    except UnicodeDecodeError:
+        return _general_bind(body)
+    return Bind("", name, formats, tuple(values), results)
+
+
+def _general_bind(body: bytes) -> Bind:
+    message = read_message(_BIND, body)
+    assert isinstance(message, Bind)
+    return message
+
+
 def _bind(body: bytes) -> Bind:
     portal, at = _string(body, 0)
     statement, at = _string(body, at)
@@ -159,12 +196,19 @@ def _bind(body: bytes) -> Bind:
 
 
 def _formats(body: bytes, at: int) -> tuple[tuple[int, ...], int]:
+    known = _FEW_FORMATS.get(body[at : at + 4])
+    if known is not None:
+        return known, at + 4
     count = _count(body, at)
     formats = struct.unpack_from(f"!{count}h", body, at + 2)
     for each in formats:
         if each not in (_TEXT, _BINARY):
             raise ProtocolError(f"unsupported format code: {each}")
     return formats, at + 2 + 2 * count
+
+
+_FEW_FORMATS: Final = {b"\0\1\0\0": (_TEXT,), b"\0\1\0\1": (_BINARY,)}
+"""One format for all, as most clients send it."""
 
 
 def _count(body: bytes, at: int) -> int:
@@ -275,11 +319,17 @@ def backend_key(pid: int, secret: int) -> bytes:
     return message(b"K", _UINT32.pack(pid) + _UINT32.pack(secret))
 
 
+IDLE: Final = b"I"
+"""The status of a session without a transaction."""
+
+
+@lru_cache(maxsize=8)
 def ready_for_query(status: bytes) -> bytes:
     """``status``: I (idle), T (in a transaction), E (in one that has failed)."""
     return message(b"Z", status)
 
 
+@lru_cache(maxsize=1024)
 def command_complete(tag: str) -> bytes:
     return message(b"C", _zero_ended(tag))
 

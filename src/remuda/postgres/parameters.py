@@ -11,7 +11,7 @@ from remuda.catalog.pg_types import PG_TYPES
 from remuda.datatypes import sql
 from remuda.datatypes.coercion import integer_range
 from remuda.datatypes.jsons import normalized
-from remuda.datatypes.sql import Kind, SqlType, array
+from remuda.datatypes.sql import INTEGER_KINDS, Kind, SqlType, array
 from remuda.datatypes.texts.arraytext import split_array
 from remuda.datatypes.texts.text import parse_text
 from remuda.datatypes.times import intervals
@@ -47,6 +47,7 @@ Decoder: TypeAlias = Callable[[bytes], Parameter]
 
 UNKNOWN_OIDS: Final = frozenset({0, 705})
 NUMERIC_OID: Final = 1700
+_OID: Final = 26
 _ANY_DECIMAL: Final = sql.decimal(38, 10)
 
 _TYPES: Final[dict[int, SqlType]] = {
@@ -122,6 +123,20 @@ def decode(data: bytes | None, form: int, oid: int, wanted: SqlType, zone: str =
         raise InvalidText(f"incorrect binary data format: {len(data)} bytes for {target}") from None
 
 
+def exact_decoder(form: int, oid: int, wanted: SqlType) -> Callable[[bytes], PhysicalValue] | None:
+    """Reads values that need no look at their type: all of them are values of ``wanted`` by
+    themselves. None: ``decode`` it. Raises as ``decode``, and struct.error."""
+    target = declared_type(oid) or wanted
+    if target.is_text and wanted.is_text:
+        return None if wanted.length else _unicode
+    if form != BINARY or oid == _OID:
+        return None
+    if target.kind in INTEGER_KINDS and wanted.kind in INTEGER_KINDS:
+        wide = INTEGER_KINDS.index(target.kind) <= INTEGER_KINDS.index(wanted.kind)
+        return _DECODERS[target.kind] if wide and target.kind is not Kind.TINYINT else None
+    return _DECODERS[target.kind] if target == wanted and target.kind in _EXACT else None
+
+
 def _unicode(data: bytes) -> str:
     try:
         text = data.decode()
@@ -193,7 +208,7 @@ def _from_binary(data: bytes, target: SqlType, oid: int) -> Parameter:
         return _from_decimal(decode_numeric(data))
     if target.is_text or target.kind is Kind.NULL:
         return Parameter(_unicode(data), sql.VARCHAR)
-    if oid == 26:
+    if oid == _OID:
         return Parameter(struct.unpack("!I", data)[0], sql.BIGINT)
     if target.kind is Kind.JSON:
         # jsonb has the number of its version in front; no JSON text begins with this byte.
@@ -272,6 +287,9 @@ _DECODERS: Final[dict[Kind, Callable[[bytes], Any]]] = {
     Kind.INTERVAL: _interval,
     Kind.UUID: _uuid,
 }
+
+
+_EXACT: Final = frozenset({Kind.BOOLEAN, Kind.DATE, Kind.UUID, Kind.BYTEA, Kind.DOUBLE})
 
 
 def _binary_array(data: bytes, target: SqlType) -> Parameter:

@@ -15,6 +15,12 @@ STARTUP_SIZE_MAX: Final = 10_000
 MESSAGE_SIZE_MAX: Final = FRAME_SIZE_MAX
 _HEAD: Final = struct.Struct("!i")
 _TYPED_HEAD: Final = struct.Struct("!Bi")
+_BIND: Final = ord("B")
+_DESCRIBE_UNNAMED: Final = b"D\0\0\0\6P\0"
+_EXECUTE_UNNAMED: Final = b"E\0\0\0\x09\0"
+_SYNC: Final = b"S\0\0\0\4"
+_TURN_END: Final = len(_EXECUTE_UNNAMED) + _HEAD.size + len(_SYNC)
+_TURN_SIZE_MAX: Final = 64 * KIB
 
 
 class Reader:
@@ -24,11 +30,16 @@ class Reader:
     def __init__(self) -> None:
         self._data = bytearray()
         self._at = 0
+        self._before_turn = 0
         self._authenticated = False
 
     def __len__(self) -> int:
         """The bytes that wait."""
         return len(self._data) - self._at
+
+    @property
+    def empty(self) -> bool:
+        return self._at == len(self._data)
 
     def authenticated(self) -> None:
         """From now on messages may have up to ``MESSAGE_SIZE_MAX`` bytes."""
@@ -36,7 +47,8 @@ class Reader:
 
     def feed(self, data: bytes | memoryview) -> None:
         """Raises FrameTooLarge when a stranger sends more than it may."""
-        self._compact()
+        if self._at:
+            self._compact()
         self._data += data
         if not self._authenticated and len(self) > UNAUTHENTICATED_SIZE_MAX:
             raise FrameTooLarge(
@@ -69,11 +81,41 @@ class Reader:
         """The type of the next message; 0 if nothing of it is here."""
         return self._data[self._at] if self._at < len(self._data) else 0
 
+    def take_turn(self) -> tuple[bytes, bool, int] | None:
+        """A Bind, a Describe of the unnamed portal if there is one, an Execute of it and a Sync, if
+        these are all that is here: the body of the Bind, whether there was a Describe, and the
+        limit of the Execute. None: they are not, and nothing is taken."""
+        data, at = self._data, self._at
+        if len(data) - at < 5 + _TURN_END or data[at] != _BIND:
+            return None
+        (size,) = _HEAD.unpack_from(data, at + 1)
+        end = at + 1 + size
+        left = len(data) - end
+        described = left == _TURN_END + len(_DESCRIBE_UNNAMED)
+        if not 4 <= size <= _TURN_SIZE_MAX or not (described or left == _TURN_END):
+            return None
+        execute = end
+        if described:
+            execute += len(_DESCRIBE_UNNAMED)
+            if data[end:execute] != _DESCRIBE_UNNAMED:
+                return None
+        limit = execute + len(_EXECUTE_UNNAMED)
+        if data[execute:limit] != _EXECUTE_UNNAMED or data[limit + 4 :] != _SYNC:
+            return None
+        self._before_turn, self._at = at, len(data)
+        return bytes(data[at + 5 : end]), described, max(_HEAD.unpack_from(data, limit)[0], 0)
+
+    def put_back(self) -> None:
+        """Undo ``take_turn``, before anything else is done."""
+        self._at = self._before_turn
+
     def take(self) -> tuple[int, bytes] | None:
         """The type and the body of the next message; None until it is whole."""
-        if len(self) < 5:
+        data, at = self._data, self._at
+        waiting = len(data) - at
+        if waiting < 5:
             return None
-        kind, size = _TYPED_HEAD.unpack_from(self._data, self._at)
+        kind, size = _TYPED_HEAD.unpack_from(data, at)
         most = MESSAGE_SIZE_MAX if self._authenticated else UNAUTHENTICATED_SIZE_MAX
         if size < 4:
             raise ProtocolError(f"invalid message length {size}")
@@ -82,9 +124,7 @@ class Reader:
                 f"a message of {size} bytes is longer than {most}",
                 hint="Send the rows in several statements.",
             )
-        if len(self) < size + 1:
+        if waiting < size + 1:
             return None
-        start = self._at + 5
-        body = bytes(self._data[start : self._at + 1 + size])
-        self._at += 1 + size
-        return kind, body
+        self._at = end = at + 1 + size
+        return kind, bytes(data[at + 5 : end])

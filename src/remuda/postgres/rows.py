@@ -65,20 +65,35 @@ class RowForm:
         return [_column(t, f, self._zone) for t, f in self._pairs]
 
     def row(self, values: Sequence[PhysicalValue]) -> bytes:
-        size = 6
-        parts: list[bytes] = [b""]
-        for value, encode in zip(values, self._scalars, strict=True):
-            if value is None:
-                parts.append(NULL_LENGTH)
-                size += 4
-                continue
-            data = encode(value)
-            length = len(data)
-            parts.append(LENGTH.pack(length))
-            parts.append(data)
-            size += 4 + length
-        parts[0] = _HEAD.pack(b"D", size, self._count)
-        return b"".join(parts)
+        return self._row(values)
+
+    @cached_property
+    def _row(self) -> Callable[[Sequence[PhysicalValue]], bytes]:
+        return self.writer(range(self._count))
+
+    def writer(self, positions: Sequence[int]) -> Callable[[Sequence[PhysicalValue]], bytes]:
+        """Writes one row, whose values are at these places of what it is given."""
+        columns = list(zip(positions, self._scalars, strict=True))
+        count = self._count
+
+        def write(values: Sequence[PhysicalValue]) -> bytes:
+            size = 6
+            parts: list[bytes] = [b""]
+            for position, encode in columns:
+                value = values[position]
+                if value is None:
+                    parts.append(NULL_LENGTH)
+                    size += 4
+                    continue
+                data = encode(value)
+                length = len(data)
+                parts.append(LENGTH.pack(length))
+                parts.append(data)
+                size += 4 + length
+            parts[0] = _HEAD.pack(b"D", size, count)
+            return b"".join(parts)
+
+        return write
 
     def rows(self, columns: Sequence[pa.Array], count: int) -> memoryview | bytes:
         """The messages of ``count`` rows, one after the other."""

@@ -15,7 +15,6 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from enum import Enum
 from typing import Any, Final, TypeAlias
 
 from remuda.errors import (
@@ -29,10 +28,11 @@ from remuda.errors import (
     UndefinedStatement,
 )
 from remuda.postgres import messages as m
+from remuda.postgres.prepared import Manner, Prepared, Turn, result_formats, whole_turn
 from remuda.postgres.reader import Reader
 from remuda.postgres.reports import command_tag, error_message
 
-IDLE, IN_TRANSACTION, FAILED = b"I", b"T", b"E"
+IDLE, IN_TRANSACTION, FAILED = m.IDLE, b"T", b"E"
 STATEMENTS_MAX: Final = 10_000
 STATEMENTS_SIZE_MAX: Final = 64 * 1024 * 1024
 """Characters of all prepared statements of a session."""
@@ -40,29 +40,6 @@ PORTALS_MAX: Final = 1_000
 BEGIN: Final = "BEGIN"
 COMMIT: Final = "COMMIT"
 ROLLBACK: Final = "ROLLBACK"
-
-
-class Manner(Enum):
-    """How a statement goes with transactions."""
-
-    ROWS = "reads or writes rows"
-    BEGIN = "begins a transaction"
-    CONTROL = "ends a transaction, or sets savepoints in it"
-    SESSION = "concerns the session alone"
-    OUTSIDE = "cannot run in a transaction"
-
-
-@dataclass(frozen=True, slots=True)
-class Prepared:
-    """A prepared statement. ``types`` are the oids of its parameters, ``fields`` the columns of its
-    result (None: it gives no rows), ``token`` whatever the shell needs to run it; its ``text`` is
-    empty for an empty statement."""
-
-    text: str
-    manner: Manner
-    types: tuple[int, ...]
-    fields: tuple[m.Field, ...] | None
-    token: Any
 
 
 @dataclass(eq=False, slots=True)
@@ -307,6 +284,42 @@ class Session:
         told: Effects = [] if error is None else [Write(error_message(error, fatal=True))]
         return [*told, End(error)]
 
+    # --- turns --------------------------------------------------------------------------------
+
+    def turn(self, reader: Reader) -> Turn | None:
+        """The short way of messages that need no portal: taken in one piece, and answered in one by
+        ``turned`` or ``turn_failed``, or put back by ``declined``, after which ``step`` takes the
+        same messages one by one. None: what is here is for ``step``, as whatever is not in order
+        is."""
+        if self.busy or self._ended or self.status != IDLE or self._skipping:
+            return None
+        if self._implicit or self._portals:
+            return None
+        found = reader.take_turn()
+        if found is None:
+            return None
+        turn = whole_turn(self.statements, *found)
+        if turn is None:
+            reader.put_back()
+            return None
+        self.busy = True
+        return turn
+
+    def declined(self, reader: Reader) -> None:
+        """The shell has done nothing about the last ``turn``."""
+        self.busy = False
+        reader.put_back()
+
+    def turned(self, turn: Turn, description: bytes, rows: Sequence[bytes]) -> bytes:
+        """The whole answer of a turn. ``description`` is the RowDescription of its columns."""
+        self.busy = False
+        return turn.answered(description, rows)
+
+    def turn_failed(self, turn: Turn, description: bytes, error: RemudaError) -> bytes:
+        """The whole answer of a turn whose execution has failed."""
+        self.busy = False
+        return turn.failed(description, error_message(error))
+
     # --- statements and portals ---------------------------------------------------------------
 
     def _parse(self, message: m.Parse) -> Effects:
@@ -395,6 +408,8 @@ class Session:
         return [Write(types + _rows_described(prepared, formats))]
 
     def _drop(self, names: Sequence[str]) -> Effects:
+        if not self._portals:
+            return []
         found = [self._portals.pop(name) for name in names if name in self._portals]
         return [DropPortal(portal) for portal in found if portal.begun]
 
@@ -539,17 +554,3 @@ def _rows_described(prepared: Prepared, formats: Sequence[int]) -> bytes:
     if prepared.fields is None:
         return m.NO_DATA
     return m.row_description(prepared.fields, formats)
-
-
-def result_formats(given: tuple[int, ...], fields: Sequence[m.Field] | None) -> tuple[int, ...]:
-    """One format per column. Raises ProtocolError for another number of them."""
-    count = len(fields or ())
-    if len(given) == count:
-        return given
-    if not given:
-        return (0,) * count
-    if len(given) == 1:
-        return given * count
-    raise ProtocolError(
-        f"bind message has {len(given)} result formats but query has {count} columns"
-    )

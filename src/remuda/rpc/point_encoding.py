@@ -14,7 +14,7 @@ from functools import lru_cache
 from typing import Final
 
 from remuda.rpc.frame import varint
-from remuda.rpc.messages import common_pb2, user_pb2
+from remuda.rpc.messages import common_pb2, control_pb2, user_pb2
 
 _clock: Final = struct.Struct("<cq").pack  # field 1, sfixed64
 _query_id: Final = struct.Struct("<3sqcq").pack
@@ -50,6 +50,19 @@ def encode_context(clock: int, view: int, sender: int = 0) -> bytes:
 @lru_cache(maxsize=64)
 def _context_rest(view: int, sender: int) -> bytes:
     return common_pb2.Context(view=view, sender=sender).SerializeToString()
+
+
+def encode_forward(context: bytes, rpc_type: int, body: bytes) -> bytes:
+    """A ``Forward`` of a member's own request, or the answer to one."""
+    kind = _forward_type(rpc_type)
+    if len(body) < _SHORT:
+        return b"\x0a%c%b%b\x1a%c%b" % (len(context), context, kind, len(body), body)
+    return b"".join((field(b"\x0a", context), kind, field(b"\x1a", body)))
+
+
+@lru_cache(maxsize=256)
+def _forward_type(rpc_type: int) -> bytes:
+    return control_pb2.Forward(rpc_type=rpc_type).SerializeToString()
 
 
 def encode_rows(rows: Iterable[bytes | None], context: bytes) -> bytes:

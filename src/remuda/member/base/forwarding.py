@@ -11,9 +11,11 @@ from remuda.member.base.peers import Peers, unanswered
 from remuda.rpc.connection import Reply
 from remuda.rpc.messages import control_pb2
 from remuda.rpc.messages.control_pb2 import RpcType as ControlType
+from remuda.rpc.point_encoding import encode_forward
 from remuda.rpc.request import serialized
 from remuda.rpc.transport import Body, Buffers, Request
 
+FORWARD = ControlType.FORWARD
 PATIENCE = 30.0
 """Seconds that a request of this member's own making waits for its answer."""
 VIEW_ATTEMPTS = 12
@@ -34,10 +36,9 @@ class ForwardedCall:
         self._core = core
 
     def reply(self, rpc_type: int, body: Body, dbody: Buffers = ()) -> None:
-        answer = control_pb2.Forward(
-            context=self._core.context(), rpc_type=rpc_type, body=serialized(body)
-        )
-        self._request.reply(ControlType.FORWARD, answer, dbody)
+        pbody = body if isinstance(body, bytes) else body.SerializeToString()
+        answer = encode_forward(self._core.encoded_context(), rpc_type, pbody)
+        self._request.reply(FORWARD, answer, dbody)
 
     def fail(self, error: RemudaError) -> None:
         self._request.fail(error)
@@ -115,9 +116,7 @@ class Forwarding:
         on_answer: Callable[[bytes | RemudaError], None],
     ) -> None:
         """``ask`` with a callback, called once: the answer's body, or the error."""
-        message = control_pb2.Forward(
-            context=self._core.context(), rpc_type=rpc_type, body=serialized(body)
-        )
+        message = encode_forward(self._core.encoded_context(), rpc_type, serialized(body))
 
         def late() -> None:
             waiting.clear()
@@ -134,14 +133,16 @@ class Forwarding:
                 return
             outcome: bytes | RemudaError
             try:
-                outcome = self._answer(reply).body
+                answer = control_pb2.Forward.FromString(reply.pbody)
+                self._core.observe_clock(answer.context.clock)
+                outcome = answer.body
             except RemudaError as error:
                 outcome = error
             except Exception as error:  # noqa: BLE001 (the boundary, see bug)
                 outcome = bug(error, f"the answer of member {member}")
             on_answer(outcome)
 
-        self._peers.request_nowait(member, ControlType.FORWARD, message, (), answered)
+        self._peers.request_nowait(member, FORWARD, message, (), answered)
 
     async def ask(
         self, member: int, rpc_type: int, body: Body, dbody: Buffers = (), timeout: float = PATIENCE

@@ -25,7 +25,7 @@ from remuda.member.state.log import fields
 from remuda.rpc import codec
 from remuda.rpc.connection import ChannelKind, Reply
 from remuda.rpc.messages import control_pb2, data_pb2
-from remuda.rpc.transport import Buffers, Channel, connect
+from remuda.rpc.transport import Body, Buffers, Channel, connect
 
 log = logging.getLogger(__name__)
 
@@ -281,7 +281,7 @@ class Peers:
         self,
         number: int,
         rpc_type: int,
-        body: Message,
+        body: Body,
         dbody: Buffers,
         on_reply: Callable[[Reply | RemudaError], None],
     ) -> None:
@@ -298,6 +298,10 @@ class Peers:
             peer = self.peer(number, ChannelKind.CONTROL)
         except MemberUnavailable as error:
             on_reply(error)
+            return
+        channel = peer.channel
+        if channel is not None and not channel.closed:  # ``use`` written out: the hot path
+            channel.request_nowait(rpc_type, body, dbody, answered)
             return
         peer.use(
             lambda channel: channel.request_nowait(rpc_type, body, dbody, answered),

@@ -223,9 +223,7 @@ class Maps:
                 rows = bug(error, f"the answer of member {owner}")
             on_rows(rows)
 
-        self._forwarding.ask_nowait(
-            owner, RpcType.MAP_GET, self.keys_request(found, keys), answered
-        )
+        self._forwarding.ask_nowait(owner, MAP_GET, found.keys_request(keys), answered)
 
     def keys_request(self, found: OpenMap, keys: Sequence[Key]) -> user_pb2.KeysRequest:
         return user_pb2.KeysRequest(

@@ -12,7 +12,9 @@ from remuda.datatypes.schema import MapSchema
 from remuda.datatypes.values import PhysicalValue, values_to_array
 from remuda.member.state.constraints import Constraints
 from remuda.member.state.routing import Router
+from remuda.rpc.messages import user_pb2
 from remuda.rpc.packing import packer
+from remuda.rpc.point_encoding import KEYS_ITEM, field
 from remuda.storage.maps.map_store import MapStore
 from remuda.transaction.own_writes import Key, Row
 
@@ -30,7 +32,16 @@ class OpenMap:
         self.conditions = constraints.of(schema)
         self.arrow_schema = engine_schema(schema)
         self.rows = packer(tuple(column.type for column in schema.columns))
+        self._asked = user_pb2.KeysRequest(
+            map=schema.name, map_id=schema.map_id, schema_version=schema.version
+        ).SerializeToString()
+        """The part of a request for keys that is always the same."""
         self.keys = packer(tuple(schema.columns[i].type for i in schema.key_positions))
+
+    def keys_request(self, keys: Iterable[Key]) -> bytes:
+        """A ``KeysRequest`` for another member, without a context: that of its envelope counts."""
+        pack = self.keys.pack
+        return b"".join([self._asked, *[field(KEYS_ITEM, pack(key)) for key in keys]])
 
     def unpack_keys(self, packed: Iterable[bytes]) -> list[Key]:
         """Raises ProtocolError, and ObjectMismatch for a NULL in a key."""

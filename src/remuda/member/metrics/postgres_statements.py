@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator
-from functools import partial
+from functools import lru_cache, partial
 from typing import Final
 
 from remuda.errors import RemudaError
@@ -24,6 +24,18 @@ OTHER: Final = "other"
 _WORD_MAX: Final = 40
 
 
+def kind_of(text: str) -> str:
+    """The kind of a statement, by its first word."""
+    return _kind_of(text[:_WORD_MAX])
+
+
+@lru_cache(maxsize=4096)
+def _kind_of(beginning: str) -> str:
+    words = beginning.lower().split(None, 1)
+    word = words[0].rstrip(";") if words else ""
+    return word if word in KINDS else OTHER
+
+
 class PostgresStatements:
     """The time of a statement begins when it is executed, not when it is prepared. The door's
     statements are counted among all statements as well."""
@@ -36,11 +48,10 @@ class PostgresStatements:
 
     def begin(self, text: str) -> Callable[[RemudaError | None], None]:
         """To be called once, with the error or None."""
-        words = text[:_WORD_MAX].lower().split(None, 1)
-        word = words[0].rstrip(";") if words else ""
-        return partial(self._ended, word if word in KINDS else OTHER, self._clock())
+        return partial(self.ended, kind_of(text), self._clock())
 
-    def _ended(self, kind: str, began: float, error: RemudaError | None) -> None:
+    def ended(self, kind: str, began: float, error: RemudaError | None) -> None:
+        """A statement of this kind that began at ``began``, by the clock of this table."""
         times = self._times.get(kind)
         if times is None:
             times = self._times[kind] = Histogram()

@@ -16,6 +16,8 @@ from remuda.member.base.core import Core, bug
 from remuda.member.maps.point_reads import PointRows, Row
 from remuda.member.postgres.portals import ResultRun
 from remuda.member.postgres.preparing import Bound, Planning, Preparing
+from remuda.member.postgres.told_settings import ToldSettings
+from remuda.member.postgres.turns import Turns
 from remuda.member.queries.cursors import Acknowledged, End
 from remuda.member.queries.queries import Queries
 from remuda.member.sessions.statement import Client, PlanTypes, Statement
@@ -29,29 +31,17 @@ from remuda.postgres.messages import (
     parameter_status,
     ready_for_query,
 )
+from remuda.postgres.prepared import Prepared, Turn
 from remuda.postgres.reader import Reader
 from remuda.postgres.rows import RowForm
 from remuda.rpc.client_channel import ClientChannel
 from remuda.session.client_session import ClientSession, PreparedText
 from remuda.session.planning import PlannedQuery
-from remuda.session.settings import SETTINGS, checked, setting_of
+from remuda.session.settings import checked, setting_of
 from remuda.session.shape import ResultShape
 from remuda.sql.parsing.parser import parse, split_script
 from remuda.transaction.states import State
 
-REPORTED: Final = (
-    "server_version",
-    "server_encoding",
-    "client_encoding",
-    "application_name",
-    "default_transaction_read_only",
-    "DateStyle",
-    "IntervalStyle",
-    "TimeZone",
-    "integer_datetimes",
-    "standard_conforming_strings",
-)
-"""Settings that clients are told of, when they connect and when they change."""
 _NOTHING: Final = ResultShape(())
 _IS_CHECK: Final = re.compile(
     r"(?:--[^\n]*(?:\n|\Z)|\s)*(?:select\s+1(?:\s+as\s+\w+)?\s*)?;?\s*", re.IGNORECASE
@@ -112,7 +102,12 @@ class Backend:
         self._outlet = outlet
         self._client = client
         self._machine = ps.Session()
-        self._told: dict[str, str] = {}
+        self._told = ToldSettings()
+        self._plain: ClientSession | None = None
+        """A session that was found to concern no statement."""
+        self._turns = Turns(
+            services.core, services.statements, services.plans, self._machine, outlet
+        )
         self._database = startup.database
         self.secret = secret
         self._named: ClientSession | None = None
@@ -179,13 +174,7 @@ class Backend:
         self._outlet.write(b"".join(parts))
 
     def _changed_settings(self) -> list[bytes]:
-        session, parts = self._settings, []
-        for name in REPORTED:
-            value = session.value(SETTINGS[name.lower()])
-            if self._told.get(name) != value:
-                self._told[name] = value
-                parts.append(parameter_status(name, value))
-        return parts
+        return self._told.changes(self._settings)
 
     # --- messages -----------------------------------------------------------------------------
 
@@ -195,6 +184,11 @@ class Backend:
 
     def step(self, reader: Reader) -> bool:
         """Take one message; False: none can be taken now."""
+        turn = self._machine.turn(reader)
+        if turn is not None:
+            if self._read_in_turn(turn):
+                return True
+            self._machine.declined(reader)
         effects = self._machine.step(reader)
         if effects is None:
             return False
@@ -284,7 +278,7 @@ class Backend:
             return
         self._perform(self._machine.split(statements))
 
-    def _bind(self, prepared: ps.Prepared, message: Any) -> None:
+    def _bind(self, prepared: Prepared, message: Any) -> None:
         if self._core.departure.dismissing and self._dismissed(prepared.text):
             return
         try:
@@ -352,6 +346,12 @@ class Backend:
 
     # --- short reads --------------------------------------------------------------------------
 
+    def _read_in_turn(self, turn: Turn) -> bool:
+        """``Turns.read``, if nothing of the session and of the member is against it."""
+        if self._core.departure.dismissing or not self._alone():
+            return False
+        return self._turns.read(turn, self._client.session.zone)
+
     def _read_shortly(self, portal: ps.Portal, bound: Bound, limit: int) -> bool:
         """The short ways of reads by key and by secondary index; False: they are not for this
         statement, or it may find more entries than ``limit``."""
@@ -380,7 +380,7 @@ class Backend:
             answered = True
             measured(entries if isinstance(entries, RemudaError) else None)
             if not self._outlet.closed:
-                self._answer_point(portal, rows, entries)
+                self._answer_point(portal, rows, entries, limit)
 
         def general() -> None:
             if not self._outlet.closed:
@@ -401,13 +401,18 @@ class Backend:
 
     def _alone(self) -> bool:
         """Whether nothing of the session concerns its statements."""
-        session = self._client.session
-        if self._client.transaction or self._core.departure.refusing or not self._core.serving:
+        client, core = self._client, self._core
+        if client.transaction or core.departure.refusing or not core.serving:
             return False
-        return session.engine == "grid" and not session.drill and not session.pauses
+        session = client.session
+        if session is not self._plain:
+            if session.engine != "grid" or session.drill or session.pauses:
+                return False
+            self._plain = session
+        return True
 
     def _answer_point(
-        self, portal: ps.Portal, rows: PointRows, entries: list[Row] | RemudaError
+        self, portal: ps.Portal, rows: PointRows, entries: list[Row] | RemudaError, limit: int
     ) -> None:
         try:
             if isinstance(entries, RemudaError):
@@ -422,7 +427,10 @@ class Backend:
             return
         self._outlet.write(b"".join(found))
         portal.token.run = _OVER
-        self._perform(self._machine.completed("SELECT", len(found), ps.IDLE))
+        if limit and len(found) == limit:
+            self._perform(self._machine.suspended())
+        else:
+            self._perform(self._machine.completed("SELECT", len(found), ps.IDLE))
         self._outlet.advance()
 
     # --- running ------------------------------------------------------------------------------

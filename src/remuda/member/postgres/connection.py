@@ -180,8 +180,11 @@ class PostgresConnection(asyncio.BufferedProtocol):
             self._transport.write(data)
 
     def _flush(self) -> None:
-        written, self._written = self._written, []
-        if written and not self._transport.is_closing():
+        written = self._written
+        if not written:
+            return
+        self._written = []
+        if not self._transport.is_closing():
             self._transport.write(written[0] if len(written) == 1 else b"".join(written))
 
     def when_taken(self, acknowledged: Acknowledged) -> None:
@@ -201,6 +204,8 @@ class PostgresConnection(asyncio.BufferedProtocol):
         self._advancing = True
         try:
             while self.writable and not self.closed and self._step():
+                if self._reader.empty and self.backend is not None:
+                    break
                 if len(self._written) > 1 and sum(map(len, self._written)) > WRITE_BUFFER_LOW:
                     self._flush()
         except Exception as error:  # noqa: BLE001 (the boundary: a bug ends this connection alone)
@@ -208,7 +213,8 @@ class PostgresConnection(asyncio.BufferedProtocol):
         finally:
             self._advancing = False
             self._flush()
-        self._watch_backlog()
+        if not self._reading or len(self._reader) > READ_AHEAD_MAX:
+            self._watch_backlog()
 
     def _step(self) -> bool:
         if self.backend is not None:

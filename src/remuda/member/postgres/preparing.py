@@ -4,7 +4,7 @@ the columns of their results."""
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 from remuda.catalog.pg_types import type_oid
@@ -21,12 +21,13 @@ from remuda.errors import (
 )
 from remuda.member.base.core import Core
 from remuda.member.postgres.portals import QUERY_PLAN, fields_of
+from remuda.member.postgres.turn_forms import TurnForms
 from remuda.member.sessions.statement import PlanTypes, parameter_types
 from remuda.member.statements.plans import Plans
 from remuda.postgres.catalog_values import catalog_oid
 from remuda.postgres.messages import Bind
 from remuda.postgres.parameters import check_declared, declared_type, decode, is_readable
-from remuda.postgres.session import Manner, Prepared
+from remuda.postgres.prepared import Manner, Prepared
 from remuda.session.answers import shown
 from remuda.session.client_session import ClientSession
 from remuda.session.index_answers import COLUMNS as INDEX_COLUMNS
@@ -71,6 +72,7 @@ class Planning:
     by: PlanTypes
     types: tuple[SqlType, ...]
     oids: tuple[int, ...]
+    turns: TurnForms = field(default_factory=TurnForms, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +113,8 @@ class Preparing:
         columns = await self._columns(found, session, user)
         fields = None if columns is None else fields_of(columns)
         planning = Planning(text, by, types, read_as)
-        return Prepared(text, manner_of(found), shown_oids, fields, planning)
+        by_key = isinstance(found, PlannedQuery) and found.point is not None
+        return Prepared(text, manner_of(found), shown_oids, fields, planning, by_key)
 
     async def manner(self, text: str, user: str, zone: str) -> Manner:
         """Raises what planning raises."""
