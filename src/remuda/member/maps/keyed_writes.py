@@ -18,6 +18,7 @@ from remuda.errors import MemberUnavailable, OutcomeUnknown, ProtocolError, Remu
 from remuda.execution.batch import Batch
 from remuda.execution.evaluate.compile import Compiler, evaluate_constant
 from remuda.execution.evaluate.decimals import canonical
+from remuda.execution.evaluate.given import given, is_given
 from remuda.execution.evaluate.predicate import Predicate
 from remuda.member.base.core import Core, bug
 from remuda.member.base.peers import Peers, unanswered
@@ -55,8 +56,10 @@ class ReadyWrite:
         self.write = write
         self.parameters = packer(write.parameter_types)
         self.returning = packer(tuple(each.type for each in write.returning))
-        self._positions = {column: place for place, (column, _) in enumerate(write.columns)}
-        kept = dict(write.columns)
+        self.positions = {column: place for place, (column, _) in enumerate(write.columns)}
+        """The columns of an entry that are used, as they stand in a batch."""
+        self.places = kept = dict(write.columns)
+        """The same, as they stand in the entry."""
         self._computed = [
             (place, each)
             for place, each in enumerate(write.row)
@@ -73,7 +76,6 @@ class ReadyWrite:
         """See ``SmallWrite.decide``. The function raises the DataErrors of the expressions, what
         the constraints of the map refuse, and UniqueViolation."""
         write, schema = self.write, found.schema
-        compiler = Compiler(self._positions, values)
         nothing: tuple[list[tuple[Key, Row | None]], list[Row | None]] = ([], [None])
 
         def decide(
@@ -82,10 +84,10 @@ class ReadyWrite:
             old = before[0]
             if old is None and write.meets is Meets.EXISTING:
                 return nothing
-            batch = self._batch(found, old if write.columns else None)
-            if write.filter is not None and not _passes(write.filter, compiler, batch):
+            entry = _Entry(self, found, old if write.columns else None, values)
+            if write.filter is not None and not entry.passes(write.filter):
                 return nothing
-            row = self._row(found, old, compiler, batch)
+            row = self._row(found, old, entry) if write.row else None
             if old is not None and write.meets is Meets.ABSENT and not write.refuses:
                 return nothing
             if row is not None:
@@ -93,27 +95,55 @@ class ReadyWrite:
                 found.conditions.check_rows([row])
             if old is not None and write.refuses:
                 raise duplicate_key(schema, key)
-            answer = tuple([_value(each, compiler, batch) for each in write.returning])
+            answer = tuple([entry.value(each) for each in write.returning])
             return [(key, row)], [answer]
 
         return decide
 
-    def _batch(self, found: OpenMap, old: Row | None) -> Batch:
-        columns = found.schema.columns
-        arrays = [
-            values_to_array([None if old is None else old[place]], columns[place].type)
-            for _, place in self.write.columns
-        ]
-        return Batch(arrays, 1)
-
-    def _row(self, found: OpenMap, old: Row | None, compiler: Compiler, batch: Batch) -> Row | None:
-        if not self.write.row:
-            return None
+    def _row(self, found: OpenMap, old: Row | None, entry: _Entry) -> Row:
         empty: Row = (None,) * len(found.schema.columns)
         row = list(old or empty)
         for place, expression in self._computed:
-            row[place] = _value(expression, compiler, batch)
+            row[place] = entry.value(expression)
         return tuple(row)
+
+
+class _Entry:
+    """The entry that a write meets (None: NULL in all columns), and expressions over it. Columns
+    are made only for those that must be computed."""
+
+    __slots__ = ("_computing", "_found", "_old", "_ready", "_values")
+
+    def __init__(self, ready: ReadyWrite, found: OpenMap, old: Row | None, values: Values) -> None:
+        self._ready = ready
+        self._found = found
+        self._old = old
+        self._values = values
+        self._computing: tuple[Compiler, Batch] | None = None
+
+    def value(self, expression: Expression) -> PhysicalValue:
+        if is_given(expression):
+            return given(expression, self._values)
+        if isinstance(expression, ColumnRef):
+            return None if self._old is None else self._old[self._ready.places[expression.column]]
+        compiler, batch = self._computing or self._begin()
+        array = canonical(compiler.column(expression)(batch), expression.type)
+        return array_to_values(array, expression.type)[0]
+
+    def passes(self, condition: Expression) -> bool:
+        compiler, batch = self._computing or self._begin()
+        places = Predicate(condition, compiler).select(batch)
+        return places is None or len(places) > 0
+
+    def _begin(self) -> tuple[Compiler, Batch]:
+        columns, old = self._found.schema.columns, self._old
+        arrays = [
+            values_to_array([None if old is None else old[place]], columns[place].type)
+            for place in self._ready.places.values()
+        ]
+        compiler = Compiler(self._ready.positions, self._values)
+        self._computing = compiler, Batch(arrays, 1)
+        return self._computing
 
 
 def _constant(expression: Expression, values: Values) -> PhysicalValue:
@@ -122,16 +152,6 @@ def _constant(expression: Expression, values: Values) -> PhysicalValue:
     if isinstance(expression, Literal):
         return expression.value
     return evaluate_constant(expression, values)
-
-
-def _passes(condition: Expression, compiler: Compiler, batch: Batch) -> bool:
-    places = Predicate(condition, compiler).select(batch)
-    return places is None or len(places) > 0
-
-
-def _value(expression: Expression, compiler: Compiler, batch: Batch) -> PhysicalValue:
-    array = canonical(compiler.column(expression)(batch), expression.type)
-    return array_to_values(array, expression.type)[0]
 
 
 class KeyedWrites:
