@@ -12,7 +12,7 @@ import pytest
 from remuda.errors import OutcomeUnknown, QueryCanceled, QueryTimeout, RemudaError
 from remuda.member.maps import keyed_writes
 from remuda.member.maps.keyed_writes import KeyedWrites
-from remuda.member.statements import short_changes
+from remuda.member.statements import short_statements
 from remuda.member.statements.write_statements import KeyedStatements
 from remuda.rpc.messages import control_pb2
 from remuda.rpc.messages.control_pb2 import RpcType as ControlType
@@ -130,7 +130,7 @@ def test_all_ways_have_the_same_outcomes(
     async def scenario(cluster: Any) -> None:
         client = await cluster.client(2)
         monkeypatch.setattr(KeyedWrites, "run", counted)
-        monkeypatch.setattr(short_changes, "LONG", 60.0)  # however slow the machine is
+        monkeypatch.setattr(short_statements, "LONG", 60.0)  # however slow the machine is
         await client.sql(TABLE)
         short = await outcomes(client)
         assert began > 30

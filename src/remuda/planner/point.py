@@ -27,6 +27,7 @@ from remuda.plan.physical import (
     Receive,
     Root,
     Send,
+    ValuesScan,
 )
 
 
@@ -95,7 +96,7 @@ def rows_of_leaf(plan: PhysicalPlan) -> RowsOfLeaf | None:
                     return None
                 gathered = True
                 node = sent.input
-            case KeyLookup() | IndexScan():
+            case KeyLookup() | IndexScan() | ValuesScan():
                 return RowsOfLeaf(node, expressions, filters, gathered)
             case _:
                 return None

@@ -75,6 +75,10 @@ class ClientSession:
         """Whether statements are in Drill's dialect."""
         return self.values.get("sql_dialect") == "drill"
 
+    def of(self, user: str, pid: int) -> ClientSession:
+        """The same session, as that of a user and a connection."""
+        return ClientSession(self.values, self.prepared, user, pid)
+
     def with_value(self, setting: Setting, value: str | None) -> ClientSession:
         """None: the default."""
         values = {name: v for name, v in self.values.items() if name != setting.name.lower()}

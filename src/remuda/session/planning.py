@@ -13,7 +13,6 @@ from remuda.catalog.statistics import StatisticsReader
 from remuda.datatypes.schema import Column, MapSchema
 from remuda.datatypes.sql import BOOLEAN, VARCHAR, SqlType
 from remuda.datatypes.times.session_zones import UTC
-from remuda.datatypes.values import PhysicalValue
 from remuda.errors import LimitExceeded, RemudaError
 from remuda.execution.evaluate.compile import evaluate_constant
 from remuda.limits import PLAN_CACHE_ENTRIES, PLAN_CACHE_SIZE_MAX, STATEMENT_LENGTH_MAX
@@ -22,19 +21,20 @@ from remuda.plan.expression import Literal
 from remuda.plan.logical import Logical, Project, Scan, Sort, Supplied, inputs_of
 from remuda.plan.physical import PhysicalPlan
 from remuda.plan.uses import operators_of
+from remuda.planner.constant_read import ConstantRead, constant_read
 from remuda.planner.context import PlanningContext
 from remuda.planner.index_read import IndexRead, index_read
 from remuda.planner.planner import plan_query, without_correlated_recursion
 from remuda.planner.point import PointRead, point_read
 from remuda.session.answer_form import AnswerForm
 from remuda.session.definitions import settled
-from remuda.session.in_zone import in_zone, parts_in_zone
+from remuda.session.in_zone import in_zone
 from remuda.session.keyed_writes import KeyedPlan, of_change, of_insert
-from remuda.session.parameters import check_count, clock_values, with_clock_parameters
+from remuda.session.parameters import check_count, with_clock_parameters
 from remuda.session.privileges import Need, needs_of
 from remuda.session.routes import route_of, route_of_write
 from remuda.session.shape import ResultShape
-from remuda.sql.binder import bind, bind_arguments
+from remuda.sql.binder import bind
 from remuda.sql.changes.literal_rows import literal_insert
 from remuda.sql.parsing.parser import parse
 from remuda.sql.scope.statements import (
@@ -62,7 +62,6 @@ from remuda.sql.scope.statements import (
     SnapshotStatement,
     TruncateStatement,
 )
-from remuda.sql.trees.session import ExecuteTree
 from remuda.sql.trees.syntax import ExplainOptions
 
 CACHED_TEXT_MAX = 16 * 1024
@@ -88,6 +87,7 @@ class PlannedQuery:
     clock_parameters: tuple[str, ...]
     point: PointRead | None
     indexed: IndexRead | None = None
+    constant: ConstantRead | None = None
     route: tuple[int, ...] | None = None
     """See ``session.routes``."""
     supplied: tuple[PlannedSupply, ...] = ()
@@ -317,7 +317,12 @@ def _planned(statement: BoundStatement, environment: Environment) -> Planned:
             query = _query(statement.plan, names, statement.parameter_types, environment)
             if statement.effects:  # the member acts before it answers: not on the short way
                 query = replace(
-                    query, effects=statement.effects, point=None, indexed=None, route=None
+                    query,
+                    effects=statement.effects,
+                    point=None,
+                    indexed=None,
+                    constant=None,
+                    route=None,
                 )
             return replace(query, locking=True) if statement.locking else query
         case InsertStatement():
@@ -394,6 +399,7 @@ def _query(
         clock_parameters=clock_parameters,
         point=point,
         indexed=index_read(physical) if not clock_parameters and not supplied else None,
+        constant=constant_read(physical),
         route=route_of(point, schema) if point is not None and schema is not None else None,
         supplied=supplied,
     )
@@ -472,25 +478,6 @@ def _scans(plan: Logical) -> Iterator[Scan]:
             yield from _scans(leaf.definition.base)
             if leaf.definition.step is not None:
                 yield from _scans(leaf.definition.step)
-
-
-def argument_values(
-    text: str,
-    tree: ExecuteTree,
-    types: Sequence[SqlType],
-    catalog: Catalog,
-    now_micros: int,
-    *,
-    zone: str = UTC,
-) -> tuple[PhysicalValue, ...]:
-    """The values of EXECUTE's arguments. Raises InputErrors and DataErrors."""
-    try:
-        bound_arguments = parts_in_zone(bind_arguments(text, tree, types, catalog, zone), zone)
-    except RemudaError as error:
-        raise error.within(text) from error.__cause__
-    bound_arguments, clock = with_clock_parameters(bound_arguments, 0)
-    moments = clock_values(clock, now_micros)
-    return tuple(evaluate_constant(argument, moments) for argument in bound_arguments)
 
 
 class PlanCache:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import replace
 from typing import NamedTuple
 
 from remuda.datatypes.sql import SqlType
@@ -11,13 +10,14 @@ from remuda.datatypes.values import PhysicalValue
 from remuda.errors import RemudaError
 from remuda.limits import PAGE_ROWS
 from remuda.member.base.core import Core, bug
-from remuda.member.drill.change_answers import ChangeAnswer
+from remuda.member.drill.short_answers import WholeAnswer
 from remuda.member.maps.point_reads import PointAnswer
 from remuda.member.queries.cursors import RpcWire
 from remuda.member.queries.own_partitions import own_partitions
 from remuda.member.queries.page_forms import is_stock
 from remuda.member.queries.pauses import Pauses
 from remuda.member.queries.queries import Queries
+from remuda.member.sessions.session import OpenTransaction
 from remuda.member.sessions.statement import Client, Statement, text_of
 from remuda.member.statements.plans import Plans
 from remuda.member.statements.statements import Statements
@@ -140,11 +140,11 @@ class RunQueries:
         return False
 
     def _read_shortly(self, asked: Asked, found: PlannedQuery) -> bool:
-        """A read by key, or by a secondary index."""
+        """A read by key, or by a secondary index, or one that reads no map."""
         request, message, text = asked.request, asked.message, asked.text
         read = found.point or found.indexed
         if read is None:
-            return False
+            return found.constant is not None and self._compute_shortly(asked, found)
         wanted = asked.values_in(found.parameter_types)
         if wanted is None:
             return False
@@ -177,10 +177,21 @@ class RunQueries:
         wanted = asked.values_in(found.source.parameter_types) if found.keyed else None
         if wanted is None:
             return False
+        statement, answer = self._with_answer(asked)
+        return self._statements.short.change(statement, found, wanted, answer)
+
+    def _compute_shortly(self, asked: Asked, found: PlannedQuery) -> bool:
+        """A query that reads no map."""
+        wanted = asked.values_in(found.parameter_types) if asked.message.accept_answer else None
+        if wanted is None:
+            return False
+        statement, answer = self._with_answer(asked)
+        return self._statements.short.select(statement, found, wanted, answer)
+
+    def _with_answer(self, asked: Asked) -> tuple[Statement, WholeAnswer]:
         statement = self._statement(asked, decode_session(asked.message.session))
         known = asked.message.known_form
-        answer = ChangeAnswer(self._core, asked.request, statement.query, known)
-        return self._statements.short.run(statement, found, wanted, answer)
+        return statement, WholeAnswer(self._core, asked.request, statement.query, known)
 
     def _statement(self, asked: Asked, session: ClientSession) -> Statement:
         """Raises what is wrong with a text in Drill's dialect."""
@@ -188,37 +199,43 @@ class RunQueries:
         client = self._clients.get(request.channel)
         stock = client is not None and client.stock
         name = client.transaction if client is not None and stock else message.transaction
-        transaction, lost = self._statements.transaction(name, request.channel, request.user)
+        core, channel, query = self._core, request.channel, self._queries.new_id()
+        transaction: OpenTransaction | None = None
+        lost: RemudaError | None = None
+        if name:
+            transaction, lost = self._statements.transaction(name, channel, request.user)
         sent, session = session, session if transaction is None else transaction.session(session)
-        timeout = session.timeout or self._core.config.query_timeout
+        timeout, rows_max = core.config.query_timeout, None
+        if session.values:
+            timeout, rows_max = session.timeout or timeout, session.rows_max
+            if session.drill:
+                text = postgres_text(text, session, core.access.catalog(request.user))
         if message.HasField("timeout"):
             timeout = message.timeout
-        limited = own_partitions(self._core, message.partitions)
-        user = request.user or session.user
-        core, channel, query = self._core, request.channel, self._queries.new_id()
+        user, pid = request.user or session.user, 0 if client is None else client.pid
         found = Statement(
             channel=channel,
             user=request.user,
             wire=lambda shape: RpcWire(core, channel, query, shape),
             query=query,
-            text=postgres_text(text, session, self._core.access.catalog(request.user)),
+            text=text,
             values=asked.values,
             types=asked.types,
-            started=self._core.world.clock.wall_micros(),
+            started=core.world.clock.wall_micros(),
             timeout=timeout or None,
             read_timestamp=message.read_timestamp if message.HasField("read_timestamp") else None,
-            partitions=limited,
+            partitions=own_partitions(core, message.partitions) if message.partitions else None,
             local=message.local_only,
             page_rows=message.page_rows or PAGE_ROWS,
-            row_limit=max(message.autolimit_rowcount, 0) or session.rows_max,
-            session=replace(session, user=user, pid=self._clients.pid_of(request.channel)),
+            row_limit=max(message.autolimit_rowcount, 0) or rows_max,
+            session=session.of(user, pid),
             transaction=transaction,
             lost=lost,
             takes_transactions=stock or message.HasField("transaction"),
             traceparent=message.traceparent,
             sent=sent,
         )
-        if session.pauses:
+        if session.values and session.pauses:
             found.progress.pauses = Pauses(session.pauses)
         return found
 

@@ -7,9 +7,11 @@ members keep none, so any member serves the next statement.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TypeAlias
 
+from remuda.catalog.catalog import Catalog
 from remuda.datatypes.schema import Column
 from remuda.datatypes.sql import NULL, VARCHAR, SqlType
 from remuda.datatypes.values import PhysicalValue
@@ -22,13 +24,17 @@ from remuda.errors import (
     UndefinedSetting,
     UndefinedStatement,
 )
+from remuda.execution.evaluate.compile import evaluate_constant
 from remuda.member.base.core import Core
 from remuda.member.sessions.statement import Statement, parameter_types
 from remuda.member.statements.plans import Plans
 from remuda.session.answers import Answer, answer_rows
 from remuda.session.client_session import NO_SESSION, ClientSession, PreparedText
-from remuda.session.planning import Planned, argument_values
+from remuda.session.in_zone import parts_in_zone
+from remuda.session.parameters import clock_values, with_clock_parameters
+from remuda.session.planning import Planned
 from remuda.session.settings import SETTINGS, checked, setting_of
+from remuda.sql.binder import bind_arguments
 from remuda.sql.text.suggest import did_you_mean
 from remuda.sql.trees.session import (
     CloseTree,
@@ -116,7 +122,7 @@ class Sessions:
             types = parameter_types(found)
             self._check_count(tree, types)
             catalog = self._core.access.catalog(statement.user)
-            values = argument_values(
+            values = _argument_values(
                 statement.text,
                 tree,
                 types,
@@ -184,3 +190,22 @@ def _located(error: RemudaError, statement: Statement, tree: SessionTree) -> Rem
     if error.position is None and error.statement is None:
         return error.at(tree.position, statement.text)
     return error
+
+
+def _argument_values(
+    text: str,
+    tree: ExecuteTree,
+    types: Sequence[SqlType],
+    catalog: Catalog,
+    now_micros: int,
+    *,
+    zone: str,
+) -> tuple[PhysicalValue, ...]:
+    """The values of EXECUTE's arguments. Raises InputErrors and DataErrors."""
+    try:
+        bound_arguments = parts_in_zone(bind_arguments(text, tree, types, catalog, zone), zone)
+    except RemudaError as error:
+        raise error.within(text) from error.__cause__
+    bound_arguments, clock = with_clock_parameters(bound_arguments, 0)
+    moments = clock_values(clock, now_micros)
+    return tuple(evaluate_constant(argument, moments) for argument in bound_arguments)

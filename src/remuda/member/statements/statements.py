@@ -43,7 +43,7 @@ from remuda.member.statements.item_effects import acted
 from remuda.member.statements.plans import Plans
 from remuda.member.statements.query_history import QueryHistory
 from remuda.member.statements.session_statements import Sessions, shown_settings
-from remuda.member.statements.short_changes import ShortChanges
+from remuda.member.statements.short_statements import ShortStatements
 from remuda.member.statements.spark_statements import SparkStatements, above
 from remuda.member.statements.transaction_changes import TransactionChanges
 from remuda.member.statements.unique_checks import UniqueChecks
@@ -137,7 +137,7 @@ class Statements:
         own = TransactionChanges(core, transactions, keys, self.uniques)
         implicit = ImplicitTransactions(core, queries, transactions)
         keyed = KeyedStatements(core, self.by_key)
-        self.short = ShortChanges(core, self, keyed, self.history)
+        self.short = ShortStatements(core, self, keyed, self.history)
         self._writes = WriteStatements(
             core,
             peers,

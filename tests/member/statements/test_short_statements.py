@@ -1,5 +1,5 @@
-"""Statements that change one entry by its key, answered in one message: what others see of them,
-and when they take the general way."""
+"""Statements that change one entry by its key, or read no map, answered in one message: others see
+them as they see all statements, and some take the general way."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from remuda.errors import ConnectionBroken, DivisionByZero, QueryTimeout, RemudaError, ViewChanged
-from remuda.member.statements import short_changes
+from remuda.member.statements import short_statements
 
 InCluster = Callable[..., None]
 
@@ -20,7 +20,7 @@ UPDATE = "UPDATE t SET n = n + ? WHERE id = ?"
 @pytest.fixture(autouse=True)
 def patient(monkeypatch: pytest.MonkeyPatch) -> None:
     """No statement gets a handle because the machine is slow."""
-    monkeypatch.setattr(short_changes, "LONG", 60.0)
+    monkeypatch.setattr(short_statements, "LONG", 60.0)
 
 
 async def filled(cluster: Any) -> Any:
@@ -166,6 +166,90 @@ def test_settings_of_the_session_hold(in_cluster: InCluster) -> None:
         said = await client.run("SET application_name = 'short'")
         assert (await client.run(UPDATE, 1, 1, session=said.session)).affected == 1
         assert client.answers == 1
+        await cluster.idle()
+
+    in_cluster(scenario, members=1)
+
+
+CONSTANTS: list[tuple[str, tuple[object, ...]]] = [
+    ("SELECT 1 + 1", ()),
+    ("SELECT ? + 1 AS n, upper(?), NULL AS nothing", (41, "x")),
+    ("SELECT CAST(0.1 AS REAL), CAST('12.50' AS DECIMAL(30,2)), 1.5e0, -0.0e0", ()),
+    ("SELECT DATE '2024-02-29' + INTERVAL '1 year', TIMESTAMP '2024-02-29 12:00:00'", ()),
+    ("SELECT ARRAY[1, NULL, 3], ROW(1, 'a'), CAST('{}' AS JSON)", ()),
+    ("SELECT CAST(? AS BIGINT), CAST(? AS VARCHAR(3))", (None, "abcdef")),
+    ("SELECT v * 2 AS twice FROM (VALUES (1), (2), (NULL)) AS t(v) WHERE v > 1", ()),
+    ("SELECT v FROM (VALUES ('a'), ('b')) AS t(v) WHERE v = ?", ("c",)),
+    ("SELECT current_user, current_setting('application_name', true)", ()),
+    ("SELECT CASE WHEN ? > 0 THEN 1 / ? ELSE 0 END", (0, 0)),
+    ("SELECT 1 / ?", (0,)),
+    ("SELECT CAST(? AS INTEGER)", ("none",)),
+    ("SELECT (SELECT max(v) FROM (VALUES (1), (2)) AS t(v))", ()),
+]
+
+
+def test_queries_without_a_map_have_the_same_outcomes_in_one_message(in_cluster: InCluster) -> None:
+    async def outcomes(client: Any) -> list[object]:
+        found: list[object] = []
+        for text, parameters in CONSTANTS:
+            try:
+                result = await client.run(text, *parameters)
+                error = result.error
+            except RemudaError as refused:
+                error = refused
+            if error is not None:
+                found.append((text, type(error), error.sqlstate, error.message))
+            else:
+                found.append((text, result.tag, result.columns, result.rows))
+        return found
+
+    async def scenario(cluster: Any) -> None:
+        client = await cluster.client(1)
+        general = await outcomes(client)
+        client.short = True
+        assert await outcomes(client) == general
+        assert client.answers >= 9
+        await cluster.idle()
+
+    in_cluster(scenario, members=1)
+
+
+def test_a_query_without_a_map_is_counted_and_kept_in_the_history(in_cluster: InCluster) -> None:
+    async def scenario(cluster: Any) -> None:
+        client = await cluster.client(1)
+        text = "SELECT 7 / ?"
+        await client.run(text, 1)
+        client.short = True
+        await client.run(text, 2)
+        with pytest.raises(DivisionByZero):
+            await client.run(text, 0)
+        assert client.answers == 1
+        found = await client.sql(
+            "SELECT calls, errors, rows FROM sys.statement_statistics WHERE text LIKE 'SELECT 7%' "
+            "OR text LIKE 'SELECT % / %'"
+        )
+        assert (3, 1, 2) in found
+        kept = await client.sql(
+            "SELECT state, sqlstate FROM sys.query_history WHERE text = ?", text
+        )
+        assert sorted(kept, key=str) == [
+            ("failed", "22012"), ("finished", None), ("finished", None)
+        ]  # fmt: skip
+        await cluster.idle()
+
+    in_cluster(scenario, members=1)
+
+
+def test_random_values_and_settings_that_limit_take_the_general_way(in_cluster: InCluster) -> None:
+    async def scenario(cluster: Any) -> None:
+        client = await cluster.client(1)
+        for text in ("SELECT random()", "SELECT * FROM generate_series(1, 3)", "SELECT 1"):
+            await client.run(text)
+        client.short = True
+        assert await client.sql("SELECT random()") != await client.sql("SELECT random()")
+        assert len(await client.sql("SELECT * FROM generate_series(1, 3)")) == 3
+        assert await client.sql("SELECT 1", autolimit_rowcount=1) == [(1,)]
+        assert client.answers == 0
         await cluster.idle()
 
     in_cluster(scenario, members=1)

@@ -1,39 +1,49 @@
-"""Statements that change one entry by its key, without a task of their own (decision 0084).
+"""Statements that need no task of their own: changes of one entry by its key, and queries that read
+no map (decision 0084).
 
-Such a statement is one request to the owner of its key and back, so it is started and ended in
-callbacks. It is among the statements of its client meanwhile, is cancelled, timed, counted and
-noted like every other one, and goes on in the general way (``Statements.run``) when it must be
-planned again.
+Such a change is one request to the owner of its key and back, so it is started and ended in
+callbacks; such a query is computed at once. They are among the statements of their clients
+meanwhile, are cancelled, timed, counted and noted like every other one, and go on in the general
+way (``Statements.run``) when they must be planned again.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Final, Protocol
 
 from remuda.datatypes.values import PhysicalValue
 from remuda.errors import RemudaError, TransientError
+from remuda.limits import MIB
 from remuda.member.base.core import Core, bug
 from remuda.member.maps.keyed_writes import Outcome
+from remuda.member.queries.constant_rows import constant_rows
 from remuda.member.sessions.statement import Statement
 from remuda.member.statements.query_history import QueryHistory
 from remuda.member.statements.write_statements import KeyedStatements, too_late
+from remuda.planner.constant_read import ConstantRead
 from remuda.session.answer_form import AnswerForm
-from remuda.session.planning import PlannedChange, PlannedInsert
+from remuda.session.parameters import clock_values
+from remuda.session.planning import PlannedChange, PlannedInsert, PlannedQuery
 from remuda.session.settings import SETTINGS
 from remuda.transaction.own_writes import Row
 
 LONG: Final = 0.02
 """Seconds after which the client is told the id of a statement that still waits, so that it can
 cancel it."""
+ANSWER_SIZE_MAX: Final = MIB
+"""Several rows of together more than this travel as Arrow, in the general way."""
 
 
 class ShortAnswer(Protocol):
-    """How the client of one statement hears of it. Nothing is raised."""
+    """The way to the client of one statement. Nothing is raised."""
+
+    def rows(self, form: AnswerForm, packed: Sequence[bytes]) -> None:
+        """The end of a query."""
 
     def changed(self, form: AnswerForm, tag: str, rows: int, returned: bytes | None) -> None:
-        """The end: ``returned`` is the row of RETURNING, packed."""
+        """The end of a change: ``returned`` is the row of RETURNING, packed."""
 
     def failed(self, error: RemudaError) -> None:
         """The end."""
@@ -61,7 +71,7 @@ class General(Protocol):
     def closed(self, statement: Statement) -> None: ...
 
 
-class ShortChanges:
+class ShortStatements:
     def __init__(
         self, core: Core, general: General, keyed: KeyedStatements, history: QueryHistory
     ) -> None:
@@ -70,7 +80,7 @@ class ShortChanges:
         self.keyed = keyed
         self.history = history
 
-    def run(
+    def change(
         self,
         statement: Statement,
         found: PlannedInsert | PlannedChange,
@@ -79,16 +89,68 @@ class ShortChanges:
     ) -> bool:
         """Run a statement by its cached plan. False: nothing was done, it takes the general way."""
         if (
-            not self.keyed.takes(statement, found)
-            or statement.lost is not None
-            or statement.row_limit is not None
-            or statement.progress.pauses is not None
+            not self._takes(statement)
+            or not self.keyed.takes(statement, found)
             or not self.core.readiness.ready
             or (statement.session.values and _reads_only(statement))
         ):
             return False
         ShortChange(self, statement, found, answer).begin(values)
         return True
+
+    def select(
+        self,
+        statement: Statement,
+        found: PlannedQuery,
+        values: tuple[PhysicalValue, ...],
+        answer: ShortAnswer,
+    ) -> bool:
+        """Run a query that reads no map. False: nothing was done, it takes the general way."""
+        if found.constant is None or not self._takes(statement):
+            return False
+        try:
+            packed = self._computed(statement, found, found.constant, values)
+        except RemudaError as error:
+            self._refuse(statement, error, answer)
+            return True
+        except Exception as error:  # noqa: BLE001 (the boundary, see bug)
+            self._refuse(statement, bug(error, f"statement {statement.text[:200]!r}"), answer)
+            return True
+        size = sum(map(len, packed))
+        if size > ANSWER_SIZE_MAX and len(packed) > 1:
+            return False
+        self.history.ended(statement, None, len(packed), size)
+        answer.rows(found.form, packed)
+        return True
+
+    def _computed(
+        self,
+        statement: Statement,
+        found: PlannedQuery,
+        read: ConstantRead,
+        values: tuple[PhysicalValue, ...],
+    ) -> list[bytes]:
+        if self.core.access.active:
+            self.core.access.check(statement.user, found)
+        if found.clock_parameters:
+            moments = found.clock_parameters
+            values += clock_values(moments, statement.started, statement.session)
+        pack = found.form.rows.pack
+        return [pack(row) for row in constant_rows(read, values)]
+
+    def _refuse(self, statement: Statement, error: RemudaError, answer: ShortAnswer) -> None:
+        error = self.general.error_of(statement, error)
+        self.history.ended(statement, error, 0, 0)
+        answer.failed(error)
+
+    @staticmethod
+    def _takes(statement: Statement) -> bool:
+        return (
+            statement.transaction is None
+            and statement.lost is None
+            and statement.row_limit is None
+            and statement.progress.pauses is None
+        )
 
 
 def _reads_only(statement: Statement) -> bool:
@@ -103,7 +165,7 @@ class ShortChange:
 
     def __init__(
         self,
-        home: ShortChanges,
+        home: ShortStatements,
         statement: Statement,
         found: PlannedInsert | PlannedChange,
         answer: ShortAnswer,

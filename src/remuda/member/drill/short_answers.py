@@ -1,7 +1,8 @@
-"""QUERY_ANSWER of a statement that has changed one entry by its key."""
+"""QUERY_ANSWER of a statement that needs no task."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from remuda.errors import RemudaError
@@ -18,7 +19,7 @@ QUERY_HANDLE = RpcType.QUERY_HANDLE
 
 
 @dataclass(slots=True)
-class ChangeAnswer:
+class WholeAnswer:
     """A ``ShortAnswer`` to a RUN_QUERY. ``known_form``: the form of answers that the client knows
     already."""
 
@@ -27,16 +28,21 @@ class ChangeAnswer:
     query: QueryId
     known_form: int
 
+    def rows(self, form: AnswerForm, packed: Sequence[bytes]) -> None:
+        self._answer(form, packed, b"")
+
     def changed(self, form: AnswerForm, tag: str, rows: int, returned: bytes | None) -> None:
+        self._answer(form, () if returned is None else (returned,), encode_end(tag, rows))
+
+    def _answer(self, form: AnswerForm, packed: Sequence[bytes], end: bytes) -> None:
         if self.request.channel.closed:
             return
         about = None if self.known_form == form.number else form.about
-        packed = () if returned is None else (returned,)
-        query, end = (self.query.part1, self.query.part2), encode_end(tag, rows)
+        query = (self.query.part1, self.query.part2)
         body = encode_answer(query, self.core.encoded_context(), form.number, about, packed, end)
         try:
             self.request.reply(QUERY_ANSWER, body)
-        except RemudaError as error:  # the row does not fit a frame
+        except RemudaError as error:  # a row does not fit a frame
             self.request.fail(error)
 
     def failed(self, error: RemudaError) -> None:
