@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import NamedTuple
 from uuid import UUID
 
@@ -10,8 +9,7 @@ MEMBER_SHIFT = 48
 _MASK_64 = 2**64 - 1
 
 
-@dataclass(frozen=True, slots=True)
-class QueryId:
+class QueryId(NamedTuple):
     """Two signed 64-bit halves, as on Drill's wire.
 
     The high 15 bits of ``part2`` are the number of the coordinating member, so that anyone who

@@ -9,7 +9,7 @@ from remuda.datatypes.sql import Kind
 from remuda.datatypes.values import PhysicalValue
 from remuda.plan.expression import Expression, Literal, Parameter
 
-_AS_GIVEN: Final = frozenset(
+AS_GIVEN: Final = frozenset(
     {
         Kind.BOOLEAN,
         Kind.TINYINT,
@@ -17,9 +17,14 @@ _AS_GIVEN: Final = frozenset(
         Kind.INTEGER,
         Kind.BIGINT,
         Kind.DOUBLE,
+        Kind.DECIMAL,
         Kind.VARCHAR,
+        Kind.BYTEA,
         Kind.DATE,
+        Kind.TIME,
         Kind.TIMESTAMP,
+        Kind.TIMESTAMPTZ,
+        Kind.UUID,
     }
 )
 """Kinds whose values stay as they are in a column: REAL is rounded there, for example."""
@@ -27,7 +32,7 @@ _AS_GIVEN: Final = frozenset(
 
 def is_given(expression: Expression) -> TypeGuard[Literal | Parameter]:
     """Whether ``given`` knows its value."""
-    return isinstance(expression, Literal | Parameter) and expression.type.kind in _AS_GIVEN
+    return isinstance(expression, Literal | Parameter) and expression.type.kind in AS_GIVEN
 
 
 def given(expression: Literal | Parameter, values: Sequence[PhysicalValue]) -> PhysicalValue:

@@ -12,13 +12,14 @@ from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
+from remuda.datatypes.schema import MapSchema
 from remuda.datatypes.values import PhysicalValue, array_to_values, values_to_array
 from remuda.datatypes.violations import duplicate_key
 from remuda.errors import MemberUnavailable, OutcomeUnknown, ProtocolError, RemudaError, ViewChanged
 from remuda.execution.batch import Batch
 from remuda.execution.evaluate.compile import Compiler, evaluate_constant
 from remuda.execution.evaluate.decimals import canonical
-from remuda.execution.evaluate.given import given, is_given
+from remuda.execution.evaluate.one_row import Formulas
 from remuda.execution.evaluate.predicate import Predicate
 from remuda.member.base.core import Core, bug
 from remuda.member.base.peers import Peers, unanswered
@@ -60,12 +61,17 @@ class ReadyWrite:
         """The columns of an entry that are used, as they stand in a batch."""
         self.places = kept = dict(write.columns)
         """The same, as they stand in the entry."""
+        parts = [*write.row, *write.returning]
+        parts += [] if write.filter is None else [write.filter]
+        self._formulas = formulas = Formulas(parts, len(write.parameter_types), kept)
         self._computed = [
-            (place, each)
+            (place, each, formulas.of(each))
             for place, each in enumerate(write.row)
             if not (isinstance(each, ColumnRef) and kept[each.column] == place)
         ]
         """The columns whose values are not simply those of the entry."""
+        self._returned = [(each, formulas.of(each)) for each in write.returning]
+        self._passes = None if write.filter is None else formulas.condition(write.filter)
 
     def key(self, values: Values) -> Key:
         return tuple([_constant(part, values) for part in self.write.key])
@@ -84,10 +90,19 @@ class ReadyWrite:
             old = before[0]
             if old is None and write.meets is Meets.EXISTING:
                 return nothing
-            entry = _Entry(self, found, old if write.columns else None, values)
-            if write.filter is not None and not entry.passes(write.filter):
-                return nothing
-            row = self._row(found, old, entry) if write.row else None
+            entry = old or (None,) * len(schema.columns)
+            scope = self._formulas.scope(values, entry)
+            columns = _Columns(self, schema, entry, values)
+            if write.filter is not None:
+                passes = self._passes
+                if not (columns.passes(write.filter) if passes is None else passes(scope)):
+                    return nothing
+            row: Row | None = None
+            if write.row:
+                made = list(entry)
+                for place, each, formula in self._computed:
+                    made[place] = columns.value(each) if formula is None else formula(scope)
+                row = tuple(made)
             if old is not None and write.meets is Meets.ABSENT and not write.refuses:
                 return nothing
             if row is not None:
@@ -95,55 +110,46 @@ class ReadyWrite:
                 found.conditions.check_rows([row])
             if old is not None and write.refuses:
                 raise duplicate_key(schema, key)
-            answer = tuple([entry.value(each) for each in write.returning])
-            return [(key, row)], [answer]
+            answer: list[PhysicalValue] = []
+            for each, formula in self._returned:
+                answer.append(columns.value(each) if formula is None else formula(scope))
+            return [(key, row)], [tuple(answer)]
 
         return decide
 
-    def _row(self, found: OpenMap, old: Row | None, entry: _Entry) -> Row:
-        empty: Row = (None,) * len(found.schema.columns)
-        row = list(old or empty)
-        for place, expression in self._computed:
-            row[place] = entry.value(expression)
-        return tuple(row)
 
+class _Columns:
+    """An entry as columns of one row, for the expressions that are not simple; made with the first
+    of them."""
 
-class _Entry:
-    """The entry that a write meets (None: NULL in all columns), and expressions over it. Columns
-    are made only for those that must be computed."""
+    __slots__ = ("_entry", "_made", "_ready", "_schema", "_values")
 
-    __slots__ = ("_computing", "_found", "_old", "_ready", "_values")
-
-    def __init__(self, ready: ReadyWrite, found: OpenMap, old: Row | None, values: Values) -> None:
+    def __init__(self, ready: ReadyWrite, schema: MapSchema, entry: Row, values: Values) -> None:
         self._ready = ready
-        self._found = found
-        self._old = old
+        self._schema = schema
+        self._entry = entry
         self._values = values
-        self._computing: tuple[Compiler, Batch] | None = None
+        self._made: tuple[Compiler, Batch] | None = None
 
     def value(self, expression: Expression) -> PhysicalValue:
-        if is_given(expression):
-            return given(expression, self._values)
-        if isinstance(expression, ColumnRef):
-            return None if self._old is None else self._old[self._ready.places[expression.column]]
-        compiler, batch = self._computing or self._begin()
+        compiler, batch = self._made or self._make()
         array = canonical(compiler.column(expression)(batch), expression.type)
         return array_to_values(array, expression.type)[0]
 
     def passes(self, condition: Expression) -> bool:
-        compiler, batch = self._computing or self._begin()
+        compiler, batch = self._made or self._make()
         places = Predicate(condition, compiler).select(batch)
         return places is None or len(places) > 0
 
-    def _begin(self) -> tuple[Compiler, Batch]:
-        columns, old = self._found.schema.columns, self._old
+    def _make(self) -> tuple[Compiler, Batch]:
+        columns, entry = self._schema.columns, self._entry
         arrays = [
-            values_to_array([None if old is None else old[place]], columns[place].type)
+            values_to_array([entry[place]], columns[place].type)
             for place in self._ready.places.values()
         ]
         compiler = Compiler(self._ready.positions, self._values)
-        self._computing = compiler, Batch(arrays, 1)
-        return self._computing
+        self._made = compiler, Batch(arrays, 1)
+        return self._made
 
 
 def _constant(expression: Expression, values: Values) -> PhysicalValue:

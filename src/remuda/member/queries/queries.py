@@ -402,7 +402,7 @@ class Queries:
             case effects.WakeAt(time, query):
                 self._wake_at(time, query)
             case effects.Discard(query, what, size):
-                log.debug("discarded", extra=fields(query=query, what=what, bytes=size))
+                log.debug("discarded", extra=fields(query=str(query), what=what, bytes=size))
             case _:
                 log.error("effect not understood", extra=fields(effect=effect))
 
@@ -425,7 +425,7 @@ class Queries:
             self.happened(events.QueryFailed(query, error))
             return
         except Exception as error:
-            log.exception("fragments could not be built", extra=fields(query=query))
+            log.exception("fragments could not be built", extra=fields(query=str(query)))
             failure = InternalError(f"{type(error).__name__}: {error}")
             self.happened(events.QueryFailed(query, failure))
             return

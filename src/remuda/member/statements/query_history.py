@@ -78,7 +78,7 @@ class QueryHistory:
             log.error(
                 "statement ended with an internal error",
                 extra=fields(
-                    query=statement.query,
+                    query=str(statement.query),
                     number=self.internal_errors,
                     error=error.message,
                     text=statement.text[:TEXT_KEPT],
