@@ -12,13 +12,14 @@ from remuda.datatypes.sql import SqlType
 from remuda.datatypes.values import PhysicalValue
 from remuda.errors import MemberLeaving, QueryCanceled, RemudaError
 from remuda.limits import PAGE_ROWS
-from remuda.member.base.core import Core, bug
-from remuda.member.maps.point_reads import PointRows, Row
+from remuda.member.base.core import Core
+from remuda.member.postgres.portal_answers import Measured
 from remuda.member.postgres.portals import ResultRun
 from remuda.member.postgres.preparing import Bound, Planning, Preparing
+from remuda.member.postgres.short_ways import ShortWays
 from remuda.member.postgres.told_settings import ToldSettings
 from remuda.member.postgres.turns import Turns
-from remuda.member.queries.cursors import Acknowledged, End
+from remuda.member.queries.cursors import Acknowledged, End, Wire
 from remuda.member.queries.queries import Queries
 from remuda.member.sessions.statement import Client, PlanTypes, Statement
 from remuda.member.statements.plans import Plans
@@ -33,10 +34,8 @@ from remuda.postgres.messages import (
 )
 from remuda.postgres.prepared import Prepared, Turn
 from remuda.postgres.reader import Reader
-from remuda.postgres.rows import RowForm
 from remuda.rpc.client_channel import ClientChannel
 from remuda.session.client_session import ClientSession, PreparedText
-from remuda.session.planning import PlannedQuery
 from remuda.session.settings import checked, setting_of
 from remuda.session.shape import ResultShape
 from remuda.sql.parsing.parser import parse, split_script
@@ -103,8 +102,6 @@ class Backend:
         self._client = client
         self._machine = ps.Session()
         self._told = ToldSettings()
-        self._plain: ClientSession | None = None
-        """A session that was found to concern no statement."""
         self._turns = Turns(
             services.core, services.statements, services.plans, self._machine, outlet
         )
@@ -113,6 +110,9 @@ class Backend:
         self._named: ClientSession | None = None
         """The session of a statement that knew the prepared statements of messages."""
         client.session = self._started_with(startup)
+        self._short_ways = ShortWays(
+            services.core, services.statements, services.plans, outlet, client, self
+        )
 
     @property
     def application(self) -> str:
@@ -220,7 +220,8 @@ class Backend:
             case ps.RunText(text):
                 self._run_text(text)
             case ps.Control(what):
-                self._run(what, run=self._new_run(what, silent=True))
+                measured = self._core.measures.postgres.begin(what)
+                self._run(what, run=self._new_run(measured, silent=True))
             case ps.DropPortal(portal):
                 self._drop(portal)
             case ps.FailTransaction(error):
@@ -232,9 +233,10 @@ class Backend:
         self._outlet.write(b"".join([*self._changed_settings(), ready_for_query(status)]))
 
     def _work(self, work: Coroutine[Any, Any, None], what: str) -> None:
-        self._core.spawn(work, what, self._failed)
+        self._core.spawn(work, what, self.failed)
 
-    def _failed(self, error: RemudaError) -> None:
+    def failed(self, error: RemudaError) -> None:
+        """The effect that was asked for last has failed."""
         self._perform(self._machine.failed(error, self._status()))
         self._outlet.advance()
 
@@ -293,22 +295,48 @@ class Backend:
         if running.run is not None:
             self._resume(running.run, limit)
             return
-        if not self._read_shortly(portal, running.bound, limit):
-            self._run_generally(portal, limit)
+        if not self._short_ways.run(portal, running.bound, limit):
+            self.run_generally(portal, limit)
 
-    def _run_generally(self, portal: ps.Portal, limit: int) -> None:
+    def run_generally(self, portal: ps.Portal, limit: int) -> None:
+        """In a task of its own."""
         running: _Running = portal.token
         bound = running.bound
-        running.run = run = self._new_run(
-            bound.planning.text,
+        measured = self._core.measures.postgres.begin(bound.planning.text)
+        run = self.result_of(portal, limit, measured)
+        running.statement = self._run(
+            bound.planning.text, bound.values, bound.types, bound.by, run=run
+        )
+
+    def result_of(self, portal: ps.Portal, limit: int, measured: Measured) -> ResultRun:
+        """The rows of a portal from now on."""
+        run = portal.token.run = self._new_run(
+            measured,
             formats=portal.formats,
             fields=portal.prepared.fields,
             described=True,
             limit=limit,
         )
-        running.statement = self._run(
-            bound.planning.text, bound.values, bound.types, bound.by, run=run
-        )
+        return run
+
+    def statement_of(self, bound: Bound, wire: Callable[[ResultShape], Wire]) -> Statement:
+        return self._made(bound.planning.text, bound.values, bound.types, bound.by, wire)
+
+    def completed(self, portal: ps.Portal, tag: str, rows: int, data: bytes) -> None:
+        """A portal has sent all of its rows with ``data``, and its statement is over."""
+        if data:
+            self._outlet.write(data)
+        portal.token.run = _OVER
+        self._perform(self._machine.completed(tag, rows, ps.IDLE))
+        self._outlet.advance()
+
+    def filled(self, portal: ps.Portal, data: bytes) -> None:
+        """A portal has sent all of its rows with ``data``, as many as were asked for: its client
+        asks once more, and hears of the end."""
+        self._outlet.write(data)
+        portal.token.run = _OVER
+        self._perform(self._machine.suspended())
+        self._outlet.advance()
 
     def _resume(self, run: ResultRun, limit: int) -> None:
         if run.over:
@@ -317,11 +345,10 @@ class Backend:
             run.go_on(limit)
 
     def _run_text(self, text: str) -> None:
-        self._run(text, run=self._new_run(text))
-
-    def _new_run(self, text: str, **options: Any) -> ResultRun:
         measured = self._core.measures.postgres.begin(text)
+        self._run(text, run=self._new_run(measured))
 
+    def _new_run(self, measured: Measured, **options: Any) -> ResultRun:
         def ended(end: End) -> None:
             measured(end.error)
             self._later(lambda: self._statement_ended(run, end))
@@ -344,94 +371,11 @@ class Backend:
         self._perform(self._machine.suspended())
         self._later(self._outlet.advance)
 
-    # --- short reads --------------------------------------------------------------------------
-
     def _read_in_turn(self, turn: Turn) -> bool:
         """``Turns.read``, if nothing of the session and of the member is against it."""
-        if self._core.departure.dismissing or not self._alone():
+        if self._core.departure.dismissing or not self._short_ways.alone:
             return False
         return self._turns.read(turn, self._client.session.zone)
-
-    def _read_shortly(self, portal: ps.Portal, bound: Bound, limit: int) -> bool:
-        """The short ways of reads by key and by secondary index; False: they are not for this
-        statement, or it may find more entries than ``limit``."""
-        if not self._alone():
-            return False
-        text = bound.planning.text
-        found = self._services.plans.known(text, bound.by.types, self._client.session.zone)
-        if not isinstance(found, PlannedQuery) or found.locking:
-            return False
-        read = found.point or found.indexed
-        if read is None:
-            return False
-        if found.parameter_types != bound.types or len(found.columns) != len(portal.formats):
-            return False
-        point = found.point
-        if point is None and (limit or self._client.session.rows_max):
-            return False
-        if point is not None and limit and (point.by_array or len(point.keys) > limit):
-            return False
-        rows = PointRows(self._core, found, read, bound.values)
-        answered = False
-        measured = self._core.measures.postgres.begin(text)
-
-        def answer(entries: list[Row] | RemudaError) -> None:
-            nonlocal answered
-            answered = True
-            measured(entries if isinstance(entries, RemudaError) else None)
-            if not self._outlet.closed:
-                self._answer_point(portal, rows, entries, limit)
-
-        def general() -> None:
-            if not self._outlet.closed:
-                self._run_generally(portal, limit)
-
-        statements, user = self._services.statements, self._outlet.user
-        try:
-            if point is not None:
-                return statements.read_point(found, bound.values, answer, text=text, user=user)
-            return statements.read_by_index(
-                found, bound.values, answer, general, text=text, user=user
-            )
-        except RemudaError as error:
-            if not answered:
-                measured(error)
-                self._perform(self._machine.failed(error, self._status()))
-            return True
-
-    def _alone(self) -> bool:
-        """Whether nothing of the session concerns its statements."""
-        client, core = self._client, self._core
-        if client.transaction or core.departure.refusing or not core.serving:
-            return False
-        session = client.session
-        if session is not self._plain:
-            if session.engine != "grid" or session.drill or session.pauses:
-                return False
-            self._plain = session
-        return True
-
-    def _answer_point(
-        self, portal: ps.Portal, rows: PointRows, entries: list[Row] | RemudaError, limit: int
-    ) -> None:
-        try:
-            if isinstance(entries, RemudaError):
-                raise entries
-            row = RowForm(rows.query.shape.types, portal.formats, self._client.session.zone).row
-            found = [row(values) for values in rows.output(entries)]
-        except RemudaError as error:
-            self._failed(error)
-            return
-        except Exception as error:  # noqa: BLE001 (called back: nobody else would answer)
-            self._failed(bug(error, "a read by key"))
-            return
-        self._outlet.write(b"".join(found))
-        portal.token.run = _OVER
-        if limit and len(found) == limit:
-            self._perform(self._machine.suspended())
-        else:
-            self._perform(self._machine.completed("SELECT", len(found), ps.IDLE))
-        self._outlet.advance()
 
     # --- running ------------------------------------------------------------------------------
 
@@ -449,7 +393,7 @@ class Backend:
             self._core.require_serving()
             if not self._client.transaction:
                 self._core.departure.require_staying()
-            statement = self._made(text, values, types, by, run)
+            statement = self._made(text, values, types, by, run.wire)
         except RemudaError as error:
             run.wire(_NOTHING).finish(_end_with(error))
             return None
@@ -463,7 +407,7 @@ class Backend:
         values: tuple[PhysicalValue, ...],
         types: tuple[SqlType, ...],
         by: PlanTypes | None,
-        run: ResultRun,
+        wire: Callable[[ResultShape], Wire],
     ) -> Statement:
         core, client, outlet = self._core, self._client, self._outlet
         services, user = self._services, outlet.user
@@ -473,7 +417,7 @@ class Backend:
         return Statement(
             channel=outlet,
             user=user,
-            wire=run.wire,
+            wire=wire,
             query=services.queries.new_id(),
             text=text,
             values=values,
@@ -518,7 +462,7 @@ class Backend:
         if named is not None and end.session is not None:
             self._forget_prepared(named)
         if end.error is not None:
-            self._failed(end.error)
+            self.failed(end.error)
             return
         rows = run.rows if end.affected_rows is None else end.affected_rows
         self._perform(self._machine.completed(end.tag, rows, self._status()))

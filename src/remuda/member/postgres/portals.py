@@ -35,6 +35,12 @@ def fields_of(columns: Sequence[Column]) -> tuple[Field, ...]:
     )
 
 
+def tells(fields: Sequence[Field] | None, columns: Sequence[Column]) -> bool:
+    """Whether these fields tell a client of these columns. An altered table gives others."""
+    told = [field.type for field in fields or ()]
+    return told == [wire_oid(column.type) for column in columns]
+
+
 def _length(sql_type: SqlType) -> int:
     return -1 if sql_type.element is not None else declared_type(sql_type)[0].length
 
@@ -95,7 +101,7 @@ class ResultRun:
 
     def wire(self, shape: ResultShape) -> ResultRun:
         """For a result of this shape. Raises NotSupported when the client was told of another."""
-        if shape.columns and self._described and not self._same(shape):
+        if shape.columns and self._described and not tells(self._fields, shape.columns):
             raise NotSupported(
                 "cached plan must not change result type",
                 hint="Prepare the statement again: a table has been altered.",
@@ -103,10 +109,6 @@ class ResultRun:
         self._shape = shape
         self._form = None
         return self
-
-    def _same(self, shape: ResultShape) -> bool:
-        told = [field.type for field in self._fields or ()]
-        return told == [wire_oid(column.type) for column in shape.columns]
 
     # --- the wire -----------------------------------------------------------------------------
 
