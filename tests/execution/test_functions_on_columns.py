@@ -10,11 +10,13 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
 from remuda.datatypes.values import array_to_values, values_to_array
 from remuda.execution.batch import Batch
+from remuda.execution.evaluate.casts import float_to_unscaled
 from remuda.execution.evaluate.compile import Compiler, evaluate_constant
 from remuda.execution.evaluate.decimals import canonical, compact
 from remuda.plan.expression import Call, ColumnRef, Expression, Literal, transform
@@ -37,6 +39,8 @@ MORE = (
     "'a_c' LIKE 'ax_c' ESCAPE 'x'",
     "'ABC' ILIKE 'a%'",
     "lpad('7', 3, '0')",
+    "round(5.5::DOUBLE PRECISION, -400)",
+    "trunc(5.5::DOUBLE PRECISION, 400)",
     "split_part('a-b-c', '-', -1)",
     "concat('a', true, 2)",
     "concat_ws(',', 'a', NULL, 'b')",
@@ -156,3 +160,8 @@ def test_over_no_rows(text: str) -> None:
     expression = bound(text)
     rewritten, columns, _ = with_columns(expression, 0, [])
     assert evaluated(rewritten, columns, 0) == []
+
+
+def test_a_float_with_an_infinite_product_is_converted_without_a_warning() -> None:
+    """Pytest makes an error of NumPy's warning, which a member would write to its output."""
+    assert list(float_to_unscaled(np.array([1e300, 0.5]), 20, None)) == [10**320, 5 * 10**19]

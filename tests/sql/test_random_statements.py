@@ -4,9 +4,11 @@ types and clauses, on a member that parses, binds, plans and runs them."""
 from __future__ import annotations
 
 import itertools
+import os
 import sys
 from collections import Counter
 from pathlib import Path
+from unittest.mock import patch
 
 import pytest
 
@@ -45,7 +47,8 @@ def _run(make: type[Statements], seed: int, count: int) -> Counter[str]:
     outcomes: Counter[str] = Counter()
     bugs: list[str] = []
     statements = make(seed)
-    with remuda.start(members=1) as cluster, cluster.connect() as client:
+    strict = patch.dict(os.environ, PYTHONWARNINGS="error::RuntimeWarning")  # NumPy's, too
+    with strict, remuda.start(members=1) as cluster, cluster.connect() as client:
         for text in SETUP:
             client.sql(text).close()
         for _ in range(count):

@@ -234,11 +234,11 @@ def float_to_unscaled(data: Data, scale: int, invalid: np.ndarray | None) -> Dat
         data = np.where(invalid, 0.0, data)
     if not np.isfinite(data).all():
         raise NumericOverflow("cannot convert infinity or NaN to numeric")
-    with np.errstate(over="ignore"):
+    with np.errstate(over="ignore", invalid="ignore"):  # infinite products are hard ones
         scaled = data * 10.0**scale
-    magnitude = np.abs(scaled)
-    rounded = np.floor(magnitude + 0.5)
-    near_tie = np.abs(magnitude - np.floor(magnitude) - 0.5) < 1e-4
+        magnitude = np.abs(scaled)
+        rounded = np.floor(magnitude + 0.5)
+        near_tie = np.abs(magnitude - np.floor(magnitude) - 0.5) < 1e-4
     hard = near_tie | ~(magnitude < _SAFE_FLOAT / 1024)
     if not hard.any():
         return np.copysign(rounded, scaled).astype(np.int64)

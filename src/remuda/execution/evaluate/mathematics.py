@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
@@ -77,18 +77,24 @@ def _rounding(call: Call) -> Kernel:
         if len(values) == 1:
             result = _FLOAT_ROUNDING[function](data)
         else:
-            digits = exact_of(values[1])
-            power = np.power(10.0, np.abs(digits))
+            digits = np.clip(exact_of(values[1]), -_DIGITS_MAX, _DIGITS_MAX)
+            power = np.power(10.0, np.minimum(np.abs(digits), _POWER_MAX))
             negative = np.asarray(digits) < 0
             with np.errstate(all="ignore"):
                 scaled = np.where(negative, data / power, data * power)
                 turned = _FLOAT_ROUNDING[function](scaled)
                 result = np.where(negative, turned * power, turned / power)
             result = np.where(np.isfinite(result), result, data)
+            # No finite number has so many digits in front of its point.
+            result = np.where((digits < -_POWER_MAX) & np.isfinite(data), 0.0, result)
         return array_from(result, pa.float64(), validity(*values))
 
     return kernel
 
+
+_POWER_MAX: Final = 308
+"""The largest power of ten that is a finite number."""
+_DIGITS_MAX: Final = 1_000
 
 _FLOAT_ROUNDING: dict[str, Callable[[Any], Any]] = {
     "ceil": np.ceil,
