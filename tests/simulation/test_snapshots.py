@@ -17,7 +17,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 from sim_cluster import Violation
-from sim_snapshots import run_seed
+from sim_snapshots import MovingSnapshotStorm, run_seed
 
 from remuda.member.snapshots import rows as snapshot_rows
 from remuda.member.snapshots.cut_watch import CutWatch
@@ -46,6 +46,15 @@ def test_snapshots_are_of_one_moment() -> None:
 def test_many_storms() -> None:
     for seed in range(SEEDS, SOAK_SEEDS):
         run_seed(seed)
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(7200)
+def test_snapshots_are_of_one_moment_while_partitions_move() -> None:
+    ends: Counter[str] = Counter()
+    for seed in range(SOAK_SEEDS // 5):
+        ends.update(run_seed(seed, MovingSnapshotStorm).ends)
+    assert min(ends["increment"], ends["base"], ends["ViewChanged"], ends["restore"]) > 0, ends
 
 
 Patch = Callable[[pytest.MonkeyPatch], None]
