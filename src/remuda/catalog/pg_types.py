@@ -95,17 +95,24 @@ _ROWS: Final = """
 2202 regprocedure regprocedure 4 vbN.ip 0 2207 0 regprocedure 2212 2213 2446 2447
 2205 regclass regclass 4 vbN.ip 0 2210 0 regclass 2218 2219 2452 2453
 2206 regtype regtype 4 vbN.ip 0 2211 0 regtype 2220 2221 2454 2455
+2203 regoper regoper 4 vbN.ip 0 2208 0 regoper 2214 2215 2448 2449
+2204 regoperator regoperator 4 vbN.ip 0 2209 0 regoperator 2216 2217 2450 2451
 2249 record record -1 rpP.dx 0 2287 0 record_ 2290 2291 2402 2403
 2275 cstring cstring -2 rpP.cp 0 1263 0 cstring_ 2292 2293 2500 2501
 2276 any "any" 4 vpP.ip 0 0 0 any_ 2294 2295 0 0
 2277 anyarray anyarray -1 rpP.dx 0 0 0 anyarray_ 2296 2297 2502 2503
 2278 void void 4 vpP.ip 0 0 0 void_ 2298 2299 3120 3121
 2283 anyelement anyelement 4 vpP.ip 0 0 0 anyelement_ 2312 2313 0 0
+2281 internal internal 8 vpP.dp 0 0 0 internal_ 2304 2305 0 0
+2776 anynonarray anynonarray 4 vpP.ip 0 0 0 anynonarray_ 2777 2778 0 0
 2950 uuid uuid 16 rbU.cp 0 2951 0 uuid_ 2952 2953 2961 2962
 3220 pg_lsn pg_lsn 8 vbU.dp 0 3221 0 pg_lsn_ 3229 3230 3238 3239
 3802 jsonb jsonb -1 rbU.ix 0 3807 0 jsonb_ 3806 3804 3805 3803
 4089 regnamespace regnamespace 4 vbN.ip 0 4090 0 regnamespace 4084 4085 4087 4088
 4096 regrole regrole 4 vbN.ip 0 4097 0 regrole 4098 4092 4094 4095
+5077 anycompatible anycompatible 4 vpP.ip 0 0 0 anycompatible_ 5086 5087 0 0
+5078 anycompatiblearray anycompatiblearray -1 rpP.dx 0 0 0 anycompatiblearray_ 5088 5089 5090 5091
+5079 anycompatiblenonarray anycompatiblenonarray 4 vpP.ip 0 0 0 anycompatiblenonarray_ 5092 5093 0 0
 """
 
 
@@ -135,7 +142,8 @@ ARRAY_FUNCTIONS: Final = {
 ARRAY_IN, ARRAY_OUT, ARRAY_RECEIVE, ARRAY_SEND, ARRAY_ANALYZE, ARRAY_SUBSCRIPT = ARRAY_FUNCTIONS
 
 NUMBERED: Final = (
-    "oid", "xid", "cid", "regproc", "regprocedure", "regclass", "regtype", "regnamespace", "regrole"
+    "oid", "xid", "cid", "regproc", "regprocedure", "regoper", "regoperator", "regclass", "regtype",
+    "regnamespace", "regrole",
 )  # fmt: skip
 """Types whose values are numbers of objects."""
 _WRITTEN: Final = ("name", "char", "aclitem", "inet", "pg_lsn", "tid", "pg_node_tree", "anyarray")

@@ -43,7 +43,7 @@ from remuda.session.system.access_methods import (
     pg_opclass,
     pg_opfamily,
 )
-from remuda.session.system.functions import pg_proc
+from remuda.session.system.functions import pg_operator, pg_proc
 from remuda.session.system.rows import Row, row
 from remuda.sql.definitions.constraints import condition_columns
 
@@ -326,6 +326,7 @@ ROWS: Final[dict[str, Callable[[Catalog], Iterable[Row]]]] = {
     "pg_tablespace": pg_tablespace,
     "pg_collation": pg_collation,
     "pg_language": pg_language,
+    "pg_operator": pg_operator,
     "pg_proc": pg_proc,
     "pg_get_keywords": pg_get_keywords,
 }

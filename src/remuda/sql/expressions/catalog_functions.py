@@ -110,7 +110,6 @@ MACROS: Final[dict[tuple[str, int], str]] = {
             "pg_get_statisticsobjdef_columns": (1,),
             "pg_get_ruledef": (1, 2),
             "pg_get_triggerdef": (1, 2),
-            "pg_get_functiondef": (1,),
             "pg_get_function_sqlbody": (1,),
             "pg_get_function_arg_default": (2,),
             "shobj_description": (2,),

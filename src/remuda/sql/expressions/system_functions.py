@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from operator import attrgetter
 from typing import Final
 
 from sqlglot import exp
@@ -19,6 +20,7 @@ from remuda.catalog.pg_objects import (
     indexes,
     relations,
 )
+from remuda.catalog.pg_routines import KIND_AGGREGATE, Routine, function_text
 from remuda.catalog.pg_types import ALL_DIGITS, BY_NAME, OBJECTS, SPANS
 from remuda.catalog.system_relations import DATABASE, INFORMATION_SCHEMA, PUBLIC, SYS
 from remuda.datatypes.identifiers import quoted_name
@@ -35,7 +37,7 @@ from remuda.datatypes.sql import (
     array,
 )
 from remuda.datatypes.texts.text import type_name
-from remuda.errors import RemudaError, UndefinedFunction
+from remuda.errors import AmbiguousFunction, RemudaError, UndefinedFunction
 from remuda.plan.expression import Call, Case, Cast, Expression, InList, Literal
 from remuda.sql.expressions.expressions import ExpressionBinder, register, register_call
 from remuda.sql.expressions.ignored_settings import IGNORED
@@ -50,6 +52,7 @@ from remuda.sql.scope.object_names import (
     names,
     number,
 )
+from remuda.sql.scope.routines import routines
 from remuda.sql.text.tokens import CALL_MARK
 from remuda.sql.trees.syntax import QueryTree
 
@@ -234,6 +237,29 @@ def _visible(binder: ExpressionBinder, nodes: list[exp.Expr], _node: exp.Expr) -
     return Call(BOOLEAN, "not", (inside,))
 
 
+# --- functions ---------------------------------------------------------------------------------
+
+
+def _of_routine(made: Callable[[Routine], str | None]) -> Function:
+    """A text about the function of an oid."""
+
+    def bind(binder: ExpressionBinder, nodes: list[exp.Expr], _node: exp.Expr) -> Expression:
+        bound = binder.bind(nodes[0])
+        if isinstance(bound, Literal) and isinstance(bound.value, str):
+            key: Expression = Literal(OID, number(binder.context, "regproc", bound.value, nodes[0]))
+        else:
+            key = binder.convert.implicit(bound, BIGINT, nodes[0])
+        found = {each.oid: text for each in routines() if (text := made(each)) is not None}
+        return _looked_up(key, found)
+
+    return bind
+
+
+def _function_text(routine: Routine) -> str | None:
+    """NULL for an aggregate, which no CREATE FUNCTION makes."""
+    return None if routine.kind == KIND_AGGREGATE else function_text(routine)
+
+
 # --- types -------------------------------------------------------------------------------------
 
 
@@ -343,6 +369,8 @@ def _to_object(kind: str) -> Function:
         if isinstance(bound, Literal) and isinstance(bound.value, str):
             try:
                 found = found_number(binder.context, kind, bound.value)
+            except AmbiguousFunction:
+                found = None
             except RemudaError as error:
                 raise binder.context.located(error, node) from None
             return Literal(aliased(BIGINT, kind), found)
@@ -409,9 +437,10 @@ FUNCTIONS: Final[dict[str, tuple[tuple[int, ...], Function]]] = {
     "pg_get_constraintdef": ((1, 2), _constraint_definition),
     "pg_get_indexdef": ((1, 3), _index_definition),
     "pg_get_viewdef": ((1, 2), _by_oid(_views)),
-    "pg_get_function_result": ((1,), _constant(_text("any"))),
-    "pg_get_function_arguments": ((1,), _constant(_text(""))),
-    "pg_get_function_identity_arguments": ((1,), _constant(_text(""))),
+    "pg_get_function_result": ((1,), _of_routine(attrgetter("result_text"))),
+    "pg_get_function_arguments": ((1,), _of_routine(attrgetter("arguments_text"))),
+    "pg_get_function_identity_arguments": ((1,), _of_routine(attrgetter("identity_text"))),
+    "pg_get_functiondef": ((1,), _of_routine(_function_text)),
     "pg_table_is_visible": ((1,), _visible),
     "obj_description": ((1, 2), _by_oid(_comments)),
     "col_description": ((2,), _column_comment),

@@ -7,6 +7,7 @@ catalog has changed.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
@@ -14,6 +15,7 @@ from typing import Final
 from sqlglot import exp
 
 from remuda.catalog.pg_objects import OWNER_OID, SCHEMAS, indexes, relations
+from remuda.catalog.pg_routines import pg_operators
 from remuda.catalog.pg_types import OBJECTS, PG_TYPES, VECTORS
 from remuda.catalog.system_relations import INFORMATION_SCHEMA, OWNER, PG_CATALOG, PUBLIC, SYS
 from remuda.datatypes.identifiers import quoted_name
@@ -21,8 +23,10 @@ from remuda.datatypes.schema import MapSchema, ViewDefinition
 from remuda.datatypes.sql import BIGINT, VARCHAR, SqlType, aliased, array
 from remuda.datatypes.texts.text import parse_text
 from remuda.errors import (
+    AmbiguousFunction,
     DataError,
     InvalidName,
+    InvalidText,
     RemudaError,
     UndefinedFunction,
     UndefinedMap,
@@ -71,6 +75,11 @@ def _functions(_context: Context) -> _Named:
         yield routine.oid, PG_CATALOG, routine.name
 
 
+def _operators(_context: Context) -> _Named:
+    for operator in pg_operators():
+        yield operator.oid, PG_CATALOG, operator.name
+
+
 def _schemas(_context: Context) -> _Named:
     for name, oid in SCHEMAS.items():
         yield oid, "", name
@@ -84,9 +93,15 @@ _LISTED: Final[dict[str, tuple[Callable[[Context], _Named], str, type[RemudaErro
     "regclass": (_relations, "relation", UndefinedMap),
     "regproc": (_functions, "function", UndefinedFunction),
     "regprocedure": (_functions, "function", UndefinedFunction),
+    "regoper": (_operators, "operator", UndefinedFunction),
+    "regoperator": (_operators, "operator", UndefinedFunction),
     "regnamespace": (_schemas, "schema", UndefinedSchema),
     "regrole": (_roles, "role", UndefinedObject),
 }
+_SIGNED: Final = frozenset({"regprocedure", "regoperator"})
+"""Kinds whose names have types in parentheses."""
+_OVERLOADED: Final = frozenset({"regproc", "regoper"})
+"""Kinds of which several objects may have one name."""
 _HIDDEN: Final = (INFORMATION_SCHEMA, SYS)
 """Schemas that no search path has."""
 
@@ -97,11 +112,43 @@ def names(context: Context, kind: str) -> dict[int, str]:
         found = {t.oid: t.shown for t in PG_TYPES}
         found.update({t.array: f"{t.shown}[]" for t in PG_TYPES if t.array})
         return found
+    if kind == "regprocedure":
+        return {routine.oid: routine.signature for routine in routines()}
+    if kind == "regoperator":
+        return {operator.oid: operator.signature for operator in pg_operators()}
     listed, _, _ = _LISTED[kind]
+    if kind in _OVERLOADED:
+        found = _overloaded(listed(context), quoted=kind == "regproc")
+        if kind == "regproc":  # they cannot be called, and are what operators are made of
+            found = {each.function: each.function_name for each in pg_operators()} | found
+        return found
     return {
         oid: f"{schema}.{quoted_name(name)}" if schema in _HIDDEN else quoted_name(name)
         for oid, schema, name in listed(context)
     }
+
+
+def _overloaded(named: _Named, *, quoted: bool) -> dict[int, str]:
+    """A name that several objects have is written with its schema, as it stands for none alone."""
+    found = list(named)
+    times = Counter(name for _, _, name in found)
+    return {
+        oid: (f"{schema}." if times[name] > 1 else "") + (quoted_name(name) if quoted else name)
+        for oid, schema, name in found
+    }
+
+
+def _signatures(kind: str) -> dict[tuple[str, ...], int]:
+    """The OIDs of functions or operators by their names with the types of their operands."""
+    found: dict[tuple[str, ...], int] = {}
+    if kind == "regprocedure":
+        signed = [(each.oid, each.name, each.arguments) for each in routines()]
+    else:
+        signed = [(o.oid, o.name, (o.left or "none", o.right)) for o in pg_operators()]
+    for oid, name, types in signed:
+        key = f"{name}({','.join(types)})"
+        found[key,] = found[PG_CATALOG, key] = oid
+    return found
 
 
 def _numbers(context: Context, kind: str) -> dict[tuple[str, ...], int]:
@@ -114,6 +161,8 @@ def _numbers(context: Context, kind: str) -> dict[tuple[str, ...], int]:
                 found[f"{name}[]",] = found[PG_CATALOG, f"{name}[]"] = t.array
             found[f"_{t.name}",] = found[PG_CATALOG, f"_{t.name}"] = t.array
         return found
+    if kind in _SIGNED:
+        return _signatures(kind)
     for oid, schema, name in _LISTED[kind][0](context):
         found[schema, name] = oid
         if schema not in _HIDDEN:
@@ -131,9 +180,17 @@ def found_number(context: Context, kind: str, text: str) -> int | None:
         return 0
     if text.isdecimal():
         return int(text)
-    if kind == "regprocedure":
-        text = text.partition("(")[0]
-    parts = _parts(text)
+    if kind in _SIGNED:
+        return _signatures(kind).get(_signed_parts(kind, text))
+    parts = _operator_parts(text) if kind == "regoper" else _parts(text)
+    if kind in _OVERLOADED:
+        named = [oid for oid, _, name in _LISTED[kind][0](context) if name == parts[-1]]
+        if len(named) > 1:
+            what = _LISTED[kind][1]
+            raise AmbiguousFunction(
+                f'more than one {what} named "{text}"',
+                hint=f"Name the types of its arguments, as a {_WITH_TYPES[kind]}.",
+            )
     if kind == "regtype":
         parts = (*parts[:-1], _plain_type(parts[-1]))
     return _numbers(context, kind).get(parts)
@@ -153,6 +210,40 @@ def number(context: Context, kind: str, text: str, node: exp.Expr | None) -> int
     known = [name for _, _, name in listed(context)]
     raise context.error(
         undefined, f'{what} "{text}" does not exist', node, hint=did_you_mean(text, known)
+    )
+
+
+_WITH_TYPES: Final = {"regproc": "regprocedure", "regoper": "regoperator"}
+
+
+def _signed_parts(kind: str, text: str) -> tuple[str, ...]:
+    """``pg_catalog.lower(character varying)``, with the types as the catalog names them. Raises
+    InvalidName."""
+    name, parenthesis, rest = text.partition("(")
+    if not parenthesis:
+        raise InvalidText(
+            "expected a left parenthesis", hint=f'Write "{text}" with the types of its arguments.'
+        )
+    if not rest.rstrip().endswith(")"):
+        raise InvalidText("expected a right parenthesis", hint=f'Write "{text})".')
+    types = [each.strip() for each in rest.rstrip()[:-1].split(",") if each.strip()]
+    parts = _parts(name) if kind == "regprocedure" else _operator_parts(name.strip())
+    return (*parts[:-1], f"{parts[-1]}({','.join(map(_type_in_catalog, types))})")
+
+
+def _operator_parts(text: str) -> tuple[str, ...]:
+    """No operator has a point in its name."""
+    schema, point, name = text.rpartition(".")
+    return (schema.strip().lower(), name.strip()) if point else (text,)
+
+
+def _type_in_catalog(text: str) -> str:
+    """``timestamp with time zone []`` -> ``timestamptz[]``."""
+    plain = _plain_type(text.strip().strip('"').lower())
+    element = plain.removesuffix("[]")
+    return (
+        next((t.name for t in PG_TYPES if element in (t.name, t.shown.strip('"'))), element)
+        + (plain[len(element) :])
     )
 
 
