@@ -1,13 +1,14 @@
 """A member's life as its log tells it, from a seed: transactions in one and two phases, jobs, cuts
-(by ``transaction.cut``), closed timestamps; with the truth beside it."""
+(by ``cut_model``), closed timestamps; with the truth beside it."""
 
 from __future__ import annotations
 
 from random import Random
 
+from tests.transaction.cut_model import LocalCut, LogFinish, LogStart
+
 from remuda.storage.format import records as log
 from remuda.storage.log.reader import Entry
-from remuda.transaction.cut import LocalCut, LogFinish, LogStart
 
 
 class History:

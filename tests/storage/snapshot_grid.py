@@ -11,6 +11,7 @@ from random import Random
 import numpy as np
 import pyarrow as pa
 from sim_disk import SimulatedDisk
+from tests.transaction.cut_model import LocalCut, LogFinish, LogStart
 
 from remuda.datatypes.timestamp import FOREVER
 from remuda.storage.format import records as log
@@ -26,7 +27,6 @@ from remuda.storage.snapshot import writing
 from remuda.storage.snapshot.chain import Chain, load
 from remuda.storage.snapshot.object_store import DirectoryStore
 from remuda.storage.snapshot.restoring import plan
-from remuda.transaction.cut import LocalCut, LogFinish, LogStart
 
 PARTITIONS = 6
 KEYS = 4

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+import cut_model as cut
 from cluster_of_copies import (
     KEYS,
     PARTITIONS,
@@ -20,11 +21,10 @@ from cluster_of_copies import (
     Violation,
     Work,
 )
+from cut_model import Committed, CutCoordinator, LocalCut
 from histories import Outcome
 
-from remuda.transaction import cut
 from remuda.transaction import states as tx
-from remuda.transaction.cut import Committed, CutCoordinator, LocalCut
 from remuda.transaction.parts import Address
 from remuda.transaction.states import TransactionId
 

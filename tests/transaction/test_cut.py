@@ -7,8 +7,7 @@ from __future__ import annotations
 import pytest
 from cluster_of_copies import Violation, run
 from cluster_with_cuts import ClusterWithCuts, MemberWithCuts, Signed
-
-from remuda.transaction.cut import (
+from cut_model import (
     Committed,
     LocalCut,
     LogFinish,
@@ -16,6 +15,7 @@ from remuda.transaction.cut import (
     TellDone,
     commits_of_cut,
 )
+
 from remuda.transaction.parts import Address
 
 MUTANT_SEEDS = 600

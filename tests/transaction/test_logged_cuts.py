@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import cut_model as cut
 import pytest
 from cluster_of_copies import PARTITIONS, Work, run
 from cluster_with_cuts import ClusterWithCuts, MemberWithCuts, Restorable
@@ -13,7 +14,6 @@ from remuda.storage.format.record_codec import decode_record, encode_record
 from remuda.storage.log.index import CutEntry, IndexBuilder
 from remuda.storage.log.reader import Entry
 from remuda.storage.log.replay import PartCommit, Replay, ToCut, ToMoment, find_cut
-from remuda.transaction import cut
 from remuda.transaction.parts import Address
 
 SEEDS = 200

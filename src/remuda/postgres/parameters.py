@@ -234,7 +234,6 @@ def _boolean(data: bytes) -> bool:
     return bool(struct.unpack("!?", data)[0])
 
 
-_DAYS_MAX: Final = 1 << 31
 _ENDS: Final = {"!i": (1 << 31) - 1, "!q": (1 << 63) - 1}
 
 

@@ -1,5 +1,6 @@
 """Consistent cuts: which transactions lie before version k, on every member the same ones (design
-rules 23 to 26). Pure.
+rules 23 to 26): a model of the protocol, whose logs tests of the storage read as well. Members run
+``remuda.member.snapshots.cuts``.
 
 Source: "Consistent Cut" (the Ignite seed document), after T. H. Lai and T. H. Yang (1987), with two
 changes that design section 5c takes. Versions instead of two colours: a late message of an aborted
