@@ -11,7 +11,6 @@ from remuda.datatypes.sql import BOOLEAN, Kind
 from remuda.errors import InternalError, InvalidOffset, InvalidRowCount
 from remuda.execution.batch import Batch
 from remuda.execution.build_aggregate import aggregate_operator
-from remuda.execution.build_grouping import expand_operator, group_limit_operator
 from remuda.execution.build_lookup import lookup_join
 from remuda.execution.build_merge import merge_join
 from remuda.execution.build_rounds import is_fixed, repeatable, rounds_operator
@@ -26,13 +25,15 @@ from remuda.execution.exchange.outbox import Outbox
 from remuda.execution.exchange.window import receives_of, stream_window
 from remuda.execution.fragment import FragmentInstance
 from remuda.execution.memory import Reservation
+from remuda.execution.operators.expand import expand_operator
 from remuda.execution.operators.filter import FilterOperator
+from remuda.execution.operators.group_limit import group_limit_operator
 from remuda.execution.operators.hash_join import LEFT_ONLY, HashJoinOperator, RightNulls
 from remuda.execution.operators.index_scan import IndexScanOperator
 from remuda.execution.operators.limit import LimitOperator
 from remuda.execution.operators.lookup import KeyLookupOperator
 from remuda.execution.operators.nested_loop_join import NestedLoopJoinOperator
-from remuda.execution.operators.ordering import BoundKey
+from remuda.execution.operators.ordering import bound_keys, places_of
 from remuda.execution.operators.partitioned_join import JoinSide, PartitionedJoinOperator
 from remuda.execution.operators.project import ProjectOperator
 from remuda.execution.operators.receive import MergeReceiveOperator, ReceiveOperator
@@ -395,7 +396,7 @@ class _FragmentBuilder:
 
     def _project(self, node: ProjectRows, source: Operator) -> Operator:
         compiler = self._compiler(node.input.output)
-        places = _places(node.input.output)
+        places = places_of(node.input.output)
         columns: list[int | Callable[[Batch], pa.Array]] = [
             places[expression.column]
             if isinstance(expression, ColumnRef)
@@ -414,7 +415,7 @@ class _FragmentBuilder:
             used |= {column.id for column in node.output}
         kept = [place for place, column in enumerate(right) if column.id in used]
         columns = [right[place] for place in kept]
-        places = _places([*left, *columns])
+        places = places_of([*left, *columns])
         output = node.output[:-1] if node.kind is JoinKind.MARK else node.output
         return kept, columns, [places[column.id] for column in output]
 
@@ -432,7 +433,7 @@ class _FragmentBuilder:
 
     def _hash_join(self, node: HashJoin, left: Operator, right: Operator) -> Operator:
         kept, columns, output = self._join_sides(node, node.residual)
-        left_places, right_places = _places(node.left.output), _places(node.right.output)
+        left_places, right_places = places_of(node.left.output), places_of(node.right.output)
         left_keys = [left_places[key] for key in node.left_keys]
         right_keys = [right_places[key] for key in node.right_keys]
         left_types = [column.type for column in node.left.output]
@@ -507,7 +508,7 @@ class _FragmentBuilder:
         return self._unfold(node, source)
 
     def _unfold(self, node: UnfoldRows, source: Operator) -> Operator:
-        places = _places(node.input.output)
+        places = places_of(node.input.output)
         compiler = self._compiler(node.input.output)
         return UnfoldOperator(
             source,
@@ -527,8 +528,8 @@ class _FragmentBuilder:
         return WindowOperator(
             source,
             types=[column.type for column in columns],
-            partition=_bound_keys(partition, columns),
-            order=_bound_keys(node.order, columns),
+            partition=bound_keys(partition, columns),
+            order=bound_keys(node.order, columns),
             calls=bound_window_calls(node, self._compiler(columns), self._context.parameters),
             memory=self._reserve(node),
         )
@@ -536,7 +537,7 @@ class _FragmentBuilder:
     def _sort(self, node: SortRows, source: Operator) -> Operator:
         return SortOperator(
             source,
-            _bound_keys(node.keys, node.input.output),
+            bound_keys(node.keys, node.input.output),
             [column.type for column in node.input.output],
             self._row_count(node.limit, "LIMIT"),
             self._reserve(node),
@@ -545,14 +546,14 @@ class _FragmentBuilder:
     def _receive(self, node: Receive) -> Operator:
         inbox = self.inboxes[node.edge]
         if node.collation:
-            return MergeReceiveOperator(inbox, _bound_keys(node.collation, node.output))
+            return MergeReceiveOperator(inbox, bound_keys(node.collation, node.output))
         return ReceiveOperator(inbox)
 
     def _send(self, node: Send, source: Operator) -> Operator:
         assert self.outbox is not None
         splitter = None
         if node.kind is ExchangeKind.UNICAST and len(self.outbox.receivers) > 1:
-            places = _places(node.input.output)
+            places = places_of(node.input.output)
             positions = [places[key] for key in node.hash_keys]
             splitter = Splitter(
                 positions,
@@ -574,17 +575,3 @@ class _FragmentBuilder:
             raise InternalError("the root fragment needs a sink")
         source = rounds_operator(node, source, self._context, self._reserve(node))
         return RootOperator(source, self._sink, BatchForm(node.output))
-
-
-def _places(columns: Sequence[OutputColumn]) -> dict[int, int]:
-    return {column.id: place for place, column in enumerate(columns)}
-
-
-def _bound_keys(keys: Sequence[SortKey], columns: Sequence[OutputColumn]) -> list[BoundKey]:
-    places = _places(columns)
-    return [
-        BoundKey(
-            places[key.column], columns[places[key.column]].type, key.descending, key.nulls_first
-        )
-        for key in keys
-    ]

@@ -11,7 +11,7 @@ from remuda.execution.memory import Reservation
 from remuda.execution.operators.aggregate import HashAggregateOperator
 from remuda.execution.operators.collected import CollectedState
 from remuda.execution.operators.group_states import BoundCall
-from remuda.execution.operators.ordering import BoundKey
+from remuda.execution.operators.ordering import BoundKey, places_of
 from remuda.execution.operators.partitioned_aggregate import (
     Overflow,
     PartitionedAggregateOperator,
@@ -30,7 +30,7 @@ def aggregate_operator(
     reserve: Callable[[], Reservation],
 ) -> Operator:
     """``compiler`` knows the columns of the input."""
-    places = {column.id: place for place, column in enumerate(node.input.output)}
+    places = places_of(node.input.output)
     group = [places[column] for column in node.group]
     types = [column.type for column in node.input.output]
     calls = _bound_calls(node, compiler)

@@ -16,6 +16,7 @@ from remuda.execution.contract import Operator
 from remuda.execution.evaluate.compile import Compiler
 from remuda.execution.evaluate.predicate import Predicate
 from remuda.execution.operators.lookup_join import Find, LookupJoinOperator
+from remuda.execution.operators.ordering import places_of
 from remuda.plan.physical import LookupJoin
 
 
@@ -27,7 +28,7 @@ def lookup_join(
 ) -> LookupJoinOperator:
     outer = node.input.output
     columns = (*outer, *node.inner)
-    places = {column.id: place for place, column in enumerate(columns)}
+    places = places_of(columns)
     keys = [places[key] for key in node.outer_keys]
     key_types = [outer[place].type for place in keys]
     residual = None

@@ -10,7 +10,7 @@ from remuda.execution.evaluate.compile import Compiler
 from remuda.execution.evaluate.predicate import Predicate
 from remuda.execution.memory import Reservation
 from remuda.execution.operators.merge_join import MergeJoinOperator, MergeSide
-from remuda.execution.operators.ordering import BoundKey
+from remuda.execution.operators.ordering import BoundKey, places_of
 from remuda.plan.expression import ColumnId
 from remuda.plan.logical import OutputColumn
 from remuda.plan.physical import MergeJoin
@@ -24,7 +24,7 @@ def merge_join(
     memory: Reservation,
 ) -> MergeJoinOperator:
     columns = (*node.left.output, *node.right.output)
-    places = {column.id: place for place, column in enumerate(columns)}
+    places = places_of(columns)
     residual = None
     if node.residual is not None:
         residual = Predicate(node.residual, Compiler(places, parameters))
@@ -44,7 +44,7 @@ def _side(
     columns: Sequence[OutputColumn],
     keys: Sequence[ColumnId],
 ) -> MergeSide:
-    places = {column.id: place for place, column in enumerate(columns)}
+    places = places_of(columns)
     bound = [
         BoundKey(places[key], columns[places[key]].type, by.descending, by.nulls_first)
         for key, by in zip(keys, node.order, strict=True)

@@ -12,6 +12,8 @@ from remuda.datatypes.sql import SqlType
 from remuda.execution.batch import Batch
 from remuda.execution.contract import Operator, Progress
 from remuda.execution.operators.input import EMPTY, Upstream
+from remuda.execution.operators.ordering import places_of
+from remuda.plan.physical import ExpandRows
 
 
 class ExpandOperator(Operator):
@@ -73,3 +75,16 @@ class ExpandOperator(Operator):
         self._batch = EMPTY
         self._input = EMPTY
         self._source.close()
+
+
+def expand_operator(node: ExpandRows, source: Operator) -> Operator:
+    columns = node.input.output
+    places = places_of(columns)
+    sources = [places[column] for column in node.sources]
+    return ExpandOperator(
+        source,
+        kept=[places[column.id] for column in node.output if column.id in places],
+        sources=sources,
+        types=[columns[place].type for place in sources],
+        sets=node.sets,
+    )

@@ -12,15 +12,19 @@ from collections.abc import Sequence
 import numpy as np
 
 from remuda.datatypes.sql import SqlType
+from remuda.datatypes.values import PhysicalValue
 from remuda.execution.arrays import data_of
 from remuda.execution.batch import Batch
 from remuda.execution.contract import Operator, Progress
+from remuda.execution.evaluate.compile import evaluate_constant
 from remuda.execution.memory import Reservation
 from remuda.execution.operators.input import EMPTY, Gathered, Outgoing, Upstream
-from remuda.execution.operators.ordering import BoundKey, codes, first_rows, order_of
+from remuda.execution.operators.ordering import BoundKey, bound_keys, codes, first_rows, order_of
 from remuda.execution.operators.window_frames import segments
 from remuda.execution.operators.window_functions import NUMBERINGS
 from remuda.limits import BATCH_ROWS
+from remuda.plan.expression import SortKey
+from remuda.plan.physical import GroupLimitRows
 
 _CUT_ROWS = 4 * BATCH_ROWS
 """Rows to gather before it is worth while to look for some to drop."""
@@ -135,3 +139,22 @@ class GroupLimitOperator(Operator):
         self._gathered.clear()
         self._memory.clear()
         self._source.close()
+
+
+def group_limit_operator(
+    node: GroupLimitRows,
+    source: Operator,
+    parameters: Sequence[PhysicalValue],
+    memory: Reservation,
+) -> Operator:
+    columns = node.input.output
+    limit = evaluate_constant(node.limit, parameters)
+    assert limit is None or isinstance(limit, int)
+    return GroupLimitOperator(
+        source,
+        types=[column.type for column in columns],
+        partition=bound_keys([SortKey(column) for column in node.partition], columns),
+        order=bound_keys(node.order, columns),
+        limit=max(limit or 0, 0),
+        memory=memory,
+    )

@@ -10,6 +10,7 @@ from remuda.execution.contract import Operator, Progress
 from remuda.execution.evaluate.compile import Compiler
 from remuda.execution.evaluate.lookup_keys import lookup_keys
 from remuda.execution.evaluate.predicate import Predicate
+from remuda.execution.operators.ordering import places_of
 from remuda.plan.expression import ColumnRef, walk
 from remuda.plan.physical import KeyLookup, Placement
 
@@ -27,7 +28,7 @@ class KeyLookupOperator(Operator):
         self._context = context
         self._types: list[SqlType] = [column.type for column in node.output]
         self._positions = list(node.positions)
-        places = {column.id: place for place, column in enumerate(node.output)}
+        places = places_of(node.output)
         filter_types = {
             part.column: part.type
             for part in (walk(node.filter) if node.filter is not None else ())

@@ -13,6 +13,8 @@ from remuda.datatypes.hashes.orderkeys import order_keys
 from remuda.datatypes.sql import Kind, SqlType
 from remuda.execution.arrays import Data, Indices, Mask, data_of, mask_of, validity_mask
 from remuda.execution.evaluate.numbers import exact_of
+from remuda.plan.expression import ColumnId, SortKey
+from remuda.plan.logical import OutputColumn
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +25,20 @@ class BoundKey:
     type: SqlType
     descending: bool = False
     nulls_first: bool = False
+
+
+def places_of(columns: Sequence[OutputColumn]) -> dict[ColumnId, int]:
+    """Column id -> its position."""
+    return {column.id: place for place, column in enumerate(columns)}
+
+
+def bound_keys(keys: Sequence[SortKey], columns: Sequence[OutputColumn]) -> list[BoundKey]:
+    """``keys`` of a plan over batches of ``columns``."""
+    places = places_of(columns)
+    return [
+        BoundKey(places[k.column], columns[places[k.column]].type, k.descending, k.nulls_first)
+        for k in keys
+    ]
 
 
 def codes(array: pa.Array, key: BoundKey) -> list[Data]:

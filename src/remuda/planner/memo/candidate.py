@@ -15,18 +15,9 @@ from remuda.plan.physical import AggregatePhase, Distribution, ExchangeKind, Ind
 from remuda.planner.estimates.cardinality import Estimate
 from remuda.planner.memo.group_operators import (
     AggregateOperator,
-    ExpandOperator,
-    FilterOperator,
-    GroupLimitOperator,
     Keys,
     Operator,
-    ProjectOperator,
-    SharedOperator,
-    SuppliedOperator,
-    UnfoldOperator,
-    UnionOperator,
-    ValuesOperator,
-    WindowOperator,
+    PlainOperator,
 )
 from remuda.planner.memo.properties import Required, satisfies
 
@@ -105,22 +96,13 @@ class ExchangeStep:
 Step: TypeAlias = (
     ScanStep
     | LookupStep
-    | ValuesOperator
-    | SuppliedOperator
-    | SharedOperator
-    | FilterOperator
-    | ProjectOperator
     | JoinStep
     | LookupJoinStep
     | AggregateStep
-    | ExpandOperator
-    | GroupLimitOperator
-    | UnfoldOperator
-    | WindowOperator
     | SortStep
     | LimitStep
     | ExchangeStep
-    | UnionOperator
+    | PlainOperator
 )
 
 

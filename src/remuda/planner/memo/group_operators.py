@@ -132,19 +132,20 @@ class UnionOperator:
     columns: tuple[tuple[OutputColumn, ...], ...]
 
 
-Operator: TypeAlias = (
-    AccessOperator
-    | ValuesOperator
+PlainOperator: TypeAlias = (
+    ValuesOperator
     | SuppliedOperator
     | SharedOperator
     | FilterOperator
     | ProjectOperator
-    | JoinOperator
-    | AggregateOperator
     | ExpandOperator
     | GroupLimitOperator
     | UnfoldOperator
     | WindowOperator
-    | SortOperator
     | UnionOperator
+)
+"""Operators that have one way to run: plans take them as they are."""
+
+Operator: TypeAlias = (
+    AccessOperator | JoinOperator | AggregateOperator | SortOperator | PlainOperator
 )
