@@ -55,3 +55,8 @@ def test_inputs_of_every_node_are_known(kind: type[Physical]) -> None:
 @pytest.mark.parametrize("kind", NODES, ids=lambda kind: kind.__name__)
 def test_every_node_travels_between_members(kind: type[Physical]) -> None:
     assert decode(encode(made(kind))) == made(kind)
+
+
+@pytest.mark.parametrize("kind", NODES, ids=lambda kind: kind.__name__)
+def test_every_node_has_a_line_in_explain(kind: type[Physical]) -> None:
+    assert kind.title is not Physical.title

@@ -10,14 +10,19 @@ from __future__ import annotations
 from dataclasses import dataclass, fields, replace
 from enum import Enum
 from functools import cached_property
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar, Final, Protocol
 
 from remuda.datatypes.values import PhysicalValue
+from remuda.plan.explain.index import access_text
 from remuda.plan.expression import AggregateCall, ColumnId, Expression, SortKey
 from remuda.plan.functions.set_functions import SetCall
 from remuda.plan.index_access import NOTHING, IndexAccess
 from remuda.plan.logical import JoinKind, OutputColumn
-from remuda.plan.windows import WindowCall
+from remuda.plan.printing import aggregate_text, sort_text
+from remuda.plan.windows import WindowCall, window_call_text
+
+KEYS_SHOWN = 8
+"""Of a lookup by many keys, in EXPLAIN."""
 
 
 class Placement(Enum):
@@ -51,6 +56,16 @@ class Traits:
     cost: float = 0.0
 
 
+class NodeText(Protocol):
+    """How EXPLAIN writes the parts of a node's title."""
+
+    def expression(self, expression: Expression) -> str: ...
+
+    def name(self, column: ColumnId, name: str | None = None) -> str: ...
+
+    def columns(self, columns: tuple[ColumnId, ...]) -> str: ...
+
+
 @dataclass(frozen=True, slots=True)
 class Physical:
     """A node: one subclass for each operator. ``share_of_input``: an instance of the operator can
@@ -60,6 +75,10 @@ class Physical:
 
     output: tuple[OutputColumn, ...]
     traits: Traits
+
+    def title(self, text: NodeText) -> str:
+        """Its line in EXPLAIN. Every class of nodes has one of its own."""
+        raise NotImplementedError
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +100,10 @@ class TableScan(Physical):
     filter_columns: tuple[tuple[ColumnId, int], ...] = ()
     partitioned_replica: bool = False
 
+    def title(self, text: NodeText) -> str:
+        own = " (own keys of the replica)" if self.partitioned_replica else ""
+        return f"Scan {_relation(self)}{own}{_where(self.filter, text)}"
+
 
 class IndexOrder(Enum):
     """In which order an index scan gives its rows."""
@@ -98,6 +121,14 @@ class IndexScan(TableScan):
     access: IndexAccess = NOTHING
     order: IndexOrder = IndexOrder.NONE
 
+    def title(self, text: NodeText) -> str:
+        found = f"Index scan {_relation(self)} by {access_text(self.access, text.name)}"
+        if self.order is not IndexOrder.NONE:
+            found += f" in order, {self.order.value}"
+        if self.partitioned_replica:
+            found += " (own keys of the replica)"
+        return found + _where(self.filter, text)
+
 
 @dataclass(frozen=True, slots=True)
 class KeyLookup(Physical):
@@ -113,10 +144,19 @@ class KeyLookup(Physical):
     filter: Expression | None
     filter_columns: tuple[tuple[ColumnId, int], ...] = ()
 
+    def title(self, text: NodeText) -> str:
+        keys = [f"({', '.join(map(text.expression, key))})" for key in self.keys[:KEYS_SHOWN]]
+        if len(self.keys) > KEYS_SHOWN:
+            keys.append(f"… {len(self.keys)} keys")
+        return f"Key lookup {_relation(self)} by {', '.join(keys)}{_where(self.filter, text)}"
+
 
 @dataclass(frozen=True, slots=True)
 class ValuesScan(Physical):
     rows: tuple[tuple[PhysicalValue, ...], ...]
+
+    def title(self, text: NodeText) -> str:  # noqa: ARG002
+        return f"Values {len(self.rows)} row{'' if len(self.rows) == 1 else 's'}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,6 +168,10 @@ class SuppliedScan(Physical):
     alias: str
     positions: tuple[int, ...]
 
+    def title(self, text: NodeText) -> str:  # noqa: ARG002
+        alias = "" if self.alias in ("", self.relation) else f" {self.alias}"
+        return f"Supplied {self.relation}{alias}"
+
 
 @dataclass(frozen=True, slots=True)
 class FilterRows(Physical):
@@ -136,6 +180,9 @@ class FilterRows(Physical):
     input: Physical
     condition: Expression
 
+    def title(self, text: NodeText) -> str:
+        return f"Filter {text.expression(self.condition)}"
+
 
 @dataclass(frozen=True, slots=True)
 class ProjectRows(Physical):
@@ -143,6 +190,13 @@ class ProjectRows(Physical):
 
     input: Physical
     expressions: tuple[Expression, ...]
+
+    def title(self, text: NodeText) -> str:
+        parts = []
+        for column, expression in zip(self.output, self.expressions, strict=True):
+            name, value = text.name(column.id, column.name), text.expression(expression)
+            parts.append(value if name == value else f"{value} AS {name}")
+        return f"Project {', '.join(parts)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,6 +220,18 @@ class HashJoin(Physical):
     residual: Expression | None
     null_aware: bool = False
 
+    def title(self, text: NodeText) -> str:
+        return f"Hash join {self._condition(text)}{self._rest(text)}"
+
+    def _condition(self, text: NodeText) -> str:
+        pairs = zip(self.left_keys, self.right_keys, strict=True)
+        equal = " AND ".join(f"{text.name(left)} = {text.name(right)}" for left, right in pairs)
+        return f"{self.kind.value} on {equal}"
+
+    def _rest(self, text: NodeText) -> str:
+        missing = " or NULL" if self.null_aware else ""
+        return missing + _residual(self.residual, text)
+
 
 @dataclass(frozen=True, slots=True)
 class MergeJoin(HashJoin):
@@ -174,6 +240,10 @@ class MergeJoin(HashJoin):
     order of the left side, unless the kind is RIGHT or FULL."""
 
     order: tuple[SortKey, ...] = ()
+
+    def title(self, text: NodeText) -> str:
+        by = sort_text(self.order, text.name)
+        return f"Merge join {self._condition(text)} by {by}{self._rest(text)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,6 +254,10 @@ class NestedLoopJoin(Physical):
     left: Physical
     right: Physical
     condition: Expression | None
+
+    def title(self, text: NodeText) -> str:
+        on = "" if self.condition is None else f" on {text.expression(self.condition)}"
+        return f"Nested loop join {self.kind.value}{on}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,6 +287,15 @@ class LookupJoin(Physical):
     residual: Expression | None
     limited: bool = False
 
+    def title(self, text: NodeText) -> str:
+        how = self.index if self.index_id else "key"
+        pairs = " AND ".join(
+            f"{text.name(outer)} = {self.alias or self.map_name}.{inner}"
+            for outer, inner in zip(self.outer_keys, self.inner_keys, strict=True)
+        )
+        found = f"Lookup join {self.kind.value} with {_relation(self)} by {how} on {pairs}"
+        return found + _residual(self.residual, text)
+
 
 class AggregatePhase(Enum):
     """SINGLE: rows in, results out. PARTIAL: rows in, states out. FINAL: states in, results out.
@@ -241,11 +324,22 @@ class HashAggregate(Physical):
     states: tuple[tuple[ColumnId, ...], ...] = ()
     always: tuple[tuple[PhysicalValue, ...], ...] = ()
 
+    def title(self, text: NodeText) -> str:
+        return f"Aggregate {self._groups(text)}"
+
+    def _groups(self, text: NodeText) -> str:
+        by = f" by {text.columns(self.group)}" if self.group else ""
+        calls = ", ".join(aggregate_text(call, text.name) for call in self.calls)
+        return f"{self.phase.value}{by}" + (f": {calls}" if calls else "")
+
 
 @dataclass(frozen=True, slots=True)
 class StreamingAggregate(HashAggregate):
     """The same over rows of which those of a group follow each other; there are group columns, and
     ``always`` is empty. Groups come out in the order of the input."""
+
+    def title(self, text: NodeText) -> str:
+        return f"Streaming aggregate {self._groups(text)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -260,6 +354,10 @@ class ExpandRows(Physical):
     sources: tuple[ColumnId, ...]
     sets: tuple[tuple[int, ...], ...]
 
+    def title(self, text: NodeText) -> str:
+        sets = (tuple(self.sources[place] for place in kept) for kept in self.sets)
+        return "Expand to " + ", ".join(text.columns(kept) for kept in sets)
+
 
 @dataclass(frozen=True, slots=True)
 class UnfoldRows(Physical):
@@ -273,6 +371,14 @@ class UnfoldRows(Physical):
     outer: bool
     results: tuple[OutputColumn, ...]
 
+    def title(self, text: NodeText) -> str:
+        calls = ", ".join(
+            f"{call.function}({', '.join(map(text.expression, call.arguments))})"
+            for call in self.calls
+        )
+        numbered = " with ordinality" if self.ordinality else ""
+        return f"Unfold {calls}{numbered}" + (" or NULL" if self.outer else "")
+
 
 @dataclass(frozen=True, slots=True)
 class GroupLimitRows(Physical):
@@ -285,6 +391,10 @@ class GroupLimitRows(Physical):
     partition: tuple[ColumnId, ...]
     order: tuple[SortKey, ...]
     limit: Expression
+
+    def title(self, text: NodeText) -> str:
+        found = f"First {text.expression(self.limit)} by {sort_text(self.order, text.name)}"
+        return f"{found} in each {text.columns(self.partition)}" if self.partition else found
 
 
 @dataclass(frozen=True, slots=True)
@@ -300,6 +410,12 @@ class WindowRows(Physical):
     order: tuple[SortKey, ...]
     calls: tuple[WindowCall, ...]
 
+    def title(self, text: NodeText) -> str:
+        by = f" partition by {text.columns(self.partition)}" if self.partition else ""
+        order = f" order by {sort_text(self.order, text.name)}" if self.order else ""
+        calls = ", ".join(window_call_text(call, text.name) for call in self.calls)
+        return f"Window{by}{order}: {calls}"
+
 
 @dataclass(frozen=True, slots=True)
 class SortRows(Physical):
@@ -311,6 +427,12 @@ class SortRows(Physical):
     keys: tuple[SortKey, ...]
     limit: Expression | None = None
 
+    def title(self, text: NodeText) -> str:
+        by = sort_text(self.keys, text.name)
+        return (
+            f"Sort by {by}" if self.limit is None else f"Top {text.expression(self.limit)} by {by}"
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class LimitRows(Physical):
@@ -320,10 +442,18 @@ class LimitRows(Physical):
     limit: Expression | None
     offset: Expression | None
 
+    def title(self, text: NodeText) -> str:
+        limit = "" if self.limit is None else f" {text.expression(self.limit)}"
+        offset = "" if self.offset is None else f" offset {text.expression(self.offset)}"
+        return f"Limit{limit}{offset}"
+
 
 @dataclass(frozen=True, slots=True)
 class UnionRows(Physical):
     inputs: tuple[Physical, ...]
+
+    def title(self, text: NodeText) -> str:  # noqa: ARG002
+        return "Union all"
 
 
 class ExchangeKind(Enum):
@@ -346,6 +476,11 @@ class Exchange(Physical):
     hash_keys: tuple[ColumnId, ...] = ()
     collation: tuple[SortKey, ...] = ()
 
+    def title(self, text: NodeText) -> str:
+        order = f" by {sort_text(self.collation, text.name)}" if self.collation else ""
+        keys = f" by {text.columns(self.hash_keys)}" if self.hash_keys else ""
+        return f"Exchange {self.kind.value}{order}{keys}"
+
 
 @dataclass(frozen=True, slots=True)
 class Receive(Physical):
@@ -355,6 +490,12 @@ class Receive(Physical):
     edge: int
     sender_fragment: int
     collation: tuple[SortKey, ...] = ()
+
+    def title(self, text: NodeText) -> str:
+        if self.collation:
+            by = sort_text(self.collation, text.name)
+            return f"Merge from fragment {self.sender_fragment} by {by}"
+        return f"Receive from fragment {self.sender_fragment}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -367,6 +508,12 @@ class Send(Physical):
     receiver_fragment: int
     hash_keys: tuple[ColumnId, ...] = ()
 
+    def title(self, text: NodeText) -> str:
+        found = f"Send {self.kind.value} to fragment {self.receiver_fragment}"
+        if self.kind is not ExchangeKind.UNICAST:
+            return found
+        return f"{found} by {text.columns(self.hash_keys)}"
+
 
 @dataclass(frozen=True, slots=True)
 class Store(Physical):
@@ -376,6 +523,9 @@ class Store(Physical):
     input: Physical
     spool: int
 
+    def title(self, text: NodeText) -> str:  # noqa: ARG002
+        return f"Store as spool {self.spool}"
+
 
 @dataclass(frozen=True, slots=True)
 class SpoolScan(Physical):
@@ -384,12 +534,18 @@ class SpoolScan(Physical):
     spool: int
     positions: tuple[int, ...]
 
+    def title(self, text: NodeText) -> str:  # noqa: ARG002
+        return f"Read spool {self.spool}"
+
 
 @dataclass(frozen=True, slots=True)
 class Root(Physical):
     """The root of the root fragment: rows go to the user's cursor."""
 
     input: Physical
+
+    def title(self, text: NodeText) -> str:
+        return f"Root {text.columns(tuple(column.id for column in self.output))}"
 
 
 class Site(Enum):
@@ -447,6 +603,19 @@ class PhysicalPlan:
     dependencies: tuple[MapDependency, ...]
     rules: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+
+
+def _relation(node: TableScan | KeyLookup | LookupJoin) -> str:
+    alias = "" if node.alias in ("", node.map_name) else f" {node.alias}"
+    return f"{node.map_name}{alias}"
+
+
+def _where(condition: Expression | None, text: NodeText) -> str:
+    return "" if condition is None else f" where {text.expression(condition)}"
+
+
+def _residual(condition: Expression | None, text: NodeText) -> str:
+    return "" if condition is None else f" and also {text.expression(condition)}"
 
 
 def inputs_of(node: Physical) -> tuple[Physical, ...]:

@@ -7,48 +7,21 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from remuda.plan.explain.index import index_scan_text, lookup_join_text
 from remuda.plan.expression import ColumnId, Expression
 from remuda.plan.logical import OutputColumn
 from remuda.plan.physical import (
+    KEYS_SHOWN,
     Distribution,
-    Exchange,
-    ExchangeKind,
-    ExpandRows,
-    FilterRows,
     Fragment,
-    GroupLimitRows,
-    HashAggregate,
-    HashJoin,
-    IndexScan,
     KeyLookup,
-    LimitRows,
-    LookupJoin,
-    MergeJoin,
-    NestedLoopJoin,
     Physical,
     PhysicalPlan,
     Placement,
-    ProjectRows,
-    Receive,
-    Root,
-    Send,
-    SortRows,
-    SpoolScan,
-    Store,
-    StreamingAggregate,
-    SuppliedScan,
     TableScan,
-    UnfoldRows,
-    UnionRows,
-    ValuesScan,
-    WindowRows,
     inputs_of,
 )
-from remuda.plan.printing import aggregate_text, expression_text, sort_text
-from remuda.plan.windows import window_call_text
+from remuda.plan.printing import expression_text, sort_text
 
-NAMES_SHOWN = 8
 WAIT_SHOWN = 0.01
 """Seconds; and more than the operator worked."""
 MEMORY_SHOWN = 1 << 20
@@ -160,8 +133,8 @@ class Printer:
     def fragment(self, fragment: Fragment) -> Iterator[str]:
         line = f"Fragment {fragment.id} at the {fragment.site.value}"
         if fragment.pruning is not None:
-            keys = ", ".join(self._tuple(key) for key in fragment.pruning.keys[:NAMES_SHOWN])
-            more = ", …" if len(fragment.pruning.keys) > NAMES_SHOWN else ""
+            keys = ", ".join(self._tuple(key) for key in fragment.pruning.keys[:KEYS_SHOWN])
+            more = ", …" if len(fragment.pruning.keys) > KEYS_SHOWN else ""
             line += f" owning {keys}{more}"
         yield line
         yield from self.tree(fragment.root, 1, fragment.id, iter(range(1_000_000)))
@@ -170,7 +143,7 @@ class Printer:
         self, node: Physical, depth: int, fragment: int, numbers: Iterator[int]
     ) -> Iterator[str]:
         indent = "  " * depth
-        yield f"{indent}{self.title(node)}  {self._estimates(node)}"
+        yield f"{indent}{node.title(self)}  {self._estimates(node)}"
         if self.verbose:
             yield f"{indent}    output: {self._outputs(node.output)}"
         number = next(numbers)
@@ -207,140 +180,6 @@ class Printer:
         if more:
             yield f"{indent}    {more}"
 
-    # --- operators ---
-
-    def title(self, node: Physical) -> str:
-        match node:
-            case TableScan() | KeyLookup():
-                return self._access(node)
-            case ValuesScan() | SuppliedScan():
-                return _given(node)
-            case FilterRows(condition=condition):
-                return f"Filter {self.expression(condition)}"
-            case ProjectRows():
-                return f"Project {self._projection(node)}"
-            case LookupJoin() | HashJoin() | NestedLoopJoin():
-                return self._join(node)
-            case HashAggregate() | ExpandRows() | GroupLimitRows():
-                return self._grouping(node)
-            case WindowRows() | UnfoldRows():
-                return self._window(node) if isinstance(node, WindowRows) else self._unfold(node)
-            case SortRows(keys=keys, limit=limit):
-                by = sort_text(keys, self.name)
-                return f"Sort by {by}" if limit is None else f"Top {self.expression(limit)} by {by}"
-            case LimitRows(limit=limit, offset=offset):
-                text = "Limit" if limit is None else f"Limit {self.expression(limit)}"
-                return text if offset is None else f"{text} offset {self.expression(offset)}"
-            case UnionRows():
-                return "Union all"
-            case _:
-                return self._movement(node)
-
-    def _movement(self, node: Physical) -> str:
-        match node:
-            case Exchange(kind=kind, hash_keys=hash_keys, collation=collation):
-                text = f"Exchange {kind.value}"
-                if collation:
-                    text += f" by {sort_text(collation, self.name)}"
-                return text if not hash_keys else f"{text} by {self.columns(hash_keys)}"
-            case Receive(sender_fragment=sender, collation=collation):
-                if collation:
-                    return f"Merge from fragment {sender} by {sort_text(collation, self.name)}"
-                return f"Receive from fragment {sender}"
-            case Send(kind=kind, receiver_fragment=receiver, hash_keys=hash_keys):
-                text = f"Send {kind.value} to fragment {receiver}"
-                return (
-                    text
-                    if kind is not ExchangeKind.UNICAST
-                    else (f"{text} by {self.columns(hash_keys)}")
-                )
-            case Store(spool=spool):
-                return f"Store as spool {spool}"
-            case SpoolScan(spool=spool):
-                return f"Read spool {spool}"
-            case Root(output=output):
-                return f"Root {self.columns(tuple(column.id for column in output))}"
-            case _:
-                return type(node).__name__
-
-    def _access(self, node: TableScan | KeyLookup) -> str:
-        alias = "" if node.alias in ("", node.map_name) else f" {node.alias}"
-        if isinstance(node, KeyLookup):
-            text = f"Key lookup {node.map_name}{alias}"
-            keys = [self._tuple(key) for key in node.keys[:NAMES_SHOWN]]
-            if len(node.keys) > NAMES_SHOWN:
-                keys.append(f"… {len(node.keys)} keys")
-            text += f" by {', '.join(keys)}"
-        else:
-            text = f"Scan {node.map_name}{alias}"
-            if isinstance(node, IndexScan):
-                text = f"Index scan {node.map_name}{alias} {index_scan_text(node, self.name)}"
-            if node.partitioned_replica:
-                text += " (own keys of the replica)"
-        if node.filter is not None:
-            text += f" where {self.expression(node.filter)}"
-        return text
-
-    def _projection(self, node: ProjectRows) -> str:
-        parts = []
-        for column, expression in zip(node.output, node.expressions, strict=True):
-            name, text = self.name(column.id, column.name), self.expression(expression)
-            parts.append(text if name == text else f"{text} AS {name}")
-        return ", ".join(parts)
-
-    def _join(self, node: LookupJoin | HashJoin | NestedLoopJoin) -> str:
-        if isinstance(node, LookupJoin):
-            return lookup_join_text(node, self.name)
-        kind = node.kind.value
-        if isinstance(node, NestedLoopJoin):
-            text = f"Nested loop join {kind}"
-            return (
-                text if node.condition is None else f"{text} on {self.expression(node.condition)}"
-            )
-        pairs = " AND ".join(
-            f"{self.name(left)} = {self.name(right)}"
-            for left, right in zip(node.left_keys, node.right_keys, strict=True)
-        )
-        text = f"Hash join {kind} on {pairs}"
-        if isinstance(node, MergeJoin):
-            text = f"Merge join {kind} on {pairs} by {sort_text(node.order, self.name)}"
-        if node.null_aware:
-            text += " or NULL"
-        if node.residual is not None:
-            text += f" and also {self.expression(node.residual)}"
-        return text
-
-    def _grouping(self, node: HashAggregate | ExpandRows | GroupLimitRows) -> str:
-        if isinstance(node, GroupLimitRows):
-            text = f"First {self.expression(node.limit)} by {sort_text(node.order, self.name)}"
-            return text if not node.partition else f"{text} in each {self.columns(node.partition)}"
-        if isinstance(node, ExpandRows):
-            sets = (tuple(node.sources[place] for place in kept) for kept in node.sets)
-            return "Expand to " + ", ".join(self.columns(kept) for kept in sets)
-        streaming = isinstance(node, StreamingAggregate)
-        text = f"{'Streaming aggregate' if streaming else 'Aggregate'} {node.phase.value}"
-        if node.group:
-            text += f" by {self.columns(node.group)}"
-        if node.calls:
-            text += ": " + ", ".join(aggregate_text(call, self.name) for call in node.calls)
-        return text
-
-    def _unfold(self, node: UnfoldRows) -> str:
-        calls = ", ".join(
-            f"{call.function}({', '.join(self.expression(part) for part in call.arguments)})"
-            for call in node.calls
-        )
-        numbered = " with ordinality" if node.ordinality else ""
-        return f"Unfold {calls}{numbered}" + (" or NULL" if node.outer else "")
-
-    def _window(self, node: WindowRows) -> str:
-        text = "Window"
-        if node.partition:
-            text += f" partition by {self.columns(node.partition)}"
-        if node.order:
-            text += f" order by {sort_text(node.order, self.name)}"
-        return text + ": " + ", ".join(window_call_text(call, self.name) for call in node.calls)
-
     # --- pieces ---
 
     def distribution(self, distribution: Distribution) -> str:
@@ -364,13 +203,6 @@ class Printer:
 
     def _tuple(self, key: tuple[Expression, ...]) -> str:
         return f"({', '.join(self.expression(part) for part in key)})"
-
-
-def _given(node: ValuesScan | SuppliedScan) -> str:
-    if isinstance(node, SuppliedScan):
-        alias = "" if node.alias in ("", node.relation) else f" {node.alias}"
-        return f"Supplied {node.relation}{alias}"
-    return f"Values {len(node.rows)} row{'' if len(node.rows) == 1 else 's'}"
 
 
 def _column_names(roots: list[Physical]) -> dict[ColumnId, str]:

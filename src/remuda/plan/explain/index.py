@@ -1,4 +1,4 @@
-"""How index scans look in EXPLAIN: names of indexes, points, ranges, direction."""
+"""How an access by indexes looks in EXPLAIN: names of indexes, points, ranges."""
 
 from __future__ import annotations
 
@@ -15,32 +15,11 @@ from remuda.plan.index_access import (
     IndexTest,
     IndexUnion,
 )
-from remuda.plan.physical import IndexOrder, IndexScan, LookupJoin
 from remuda.plan.printing import expression_text
 
 CHOICES_SHOWN = 8
 
 Name = Callable[[ColumnId, str | None], str]
-
-
-def index_scan_text(node: IndexScan, name: Name) -> str:
-    text = f"by {access_text(node.access, name)}"
-    if node.order is not IndexOrder.NONE:
-        text += f" in order, {node.order.value}"
-    return text + (" (own keys of the replica)" if node.partitioned_replica else "")
-
-
-def lookup_join_text(node: LookupJoin, name: Name) -> str:
-    alias = "" if node.alias in ("", node.map_name) else f" {node.alias}"
-    how = "key" if not node.index_id else node.index
-    pairs = " AND ".join(
-        f"{name(outer, None)} = {node.alias or node.map_name}.{inner}"
-        for outer, inner in zip(node.outer_keys, node.inner_keys, strict=True)
-    )
-    text = f"Lookup join {node.kind.value} with {node.map_name}{alias} by {how} on {pairs}"
-    if node.residual is not None:
-        text += f" and also {expression_text(node.residual, name)}"
-    return text
 
 
 def access_text(access: IndexAccess, name: Name) -> str:

@@ -43,7 +43,7 @@ def _node(
     traits = node.traits
     made: Json = {
         "Node Type": type(node).__name__,
-        "Description": printer.title(node),
+        "Description": node.title(printer),
         "Distribution": traits.distribution.placement.value,
         "Distribution Keys": [
             [printer.name(column) for column in keys] for keys in traits.distribution.keys
