@@ -495,6 +495,8 @@ class PlanCache:
         self._stale = stale
         self._size_max = size_max
         self._entries: OrderedDict[Key, _Entry] = OrderedDict()
+        self._fitting: dict[Key, Environment] = {}
+        """Under which each was found to be good last."""
         self.size = 0
         """Bytes of all entries, estimated."""
 
@@ -503,9 +505,11 @@ class PlanCache:
         if entry is None:
             return None
         found = entry.planned
-        if not environment.fits(entry.environment, found):
-            self._remove(key)
-            return None
+        if self._fitting.get(key) is not environment:
+            if not environment.fits(entry.environment, found):
+                self._remove(key)
+                return None
+            self._fitting[key] = environment
         if not by_key(found) and self._stale(entry.environment.versions):
             return None
         self._entries.move_to_end(key)
@@ -526,6 +530,7 @@ class PlanCache:
 
     def _remove(self, key: Key) -> None:
         entry = self._entries.pop(key, None)
+        self._fitting.pop(key, None)
         if entry is not None:
             self.size -= entry.size
 

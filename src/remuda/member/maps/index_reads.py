@@ -13,17 +13,15 @@ from __future__ import annotations
 import asyncio
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from operator import itemgetter
 from typing import Final
 
 from remuda.datatypes.timestamp import FOREVER
 from remuda.datatypes.values import PhysicalValue
 from remuda.errors import RemudaError
-from remuda.execution.evaluate.compile import evaluate_constant
-from remuda.execution.operators.index_scan import bound_access
 from remuda.limits import MIB
 from remuda.member.base.core import Core, bug
 from remuda.member.base.peers import Peers
+from remuda.member.maps.index_asks import IndexAsk, exactly
 from remuda.member.maps.maps import Maps
 from remuda.member.transactions.transactions import Transactions
 from remuda.planner.index_read import IndexRead
@@ -33,7 +31,6 @@ from remuda.rpc.messages.control_pb2 import RpcType
 from remuda.rpc.packing import RowPacker, packer
 from remuda.rpc.transport import Request
 from remuda.session.planning import PlannedQuery
-from remuda.storage.indexes.access import Probe, spans_of
 from remuda.storage.indexes.few_rows import Declined
 from remuda.storage.indexes.keys import Span
 from remuda.storage.indexes.sorted import SortedIndex
@@ -47,13 +44,12 @@ SIZE_MAX: Final = MIB // 4
 """Bytes of the rows of one member, packed; more are streamed."""
 PATIENCE: Final = 0.5
 """Seconds until a statement whose members do not answer goes the general way."""
-SPANS_MAX: Final = 64
 CROWDED_SKIPS: Final = 15
 """So often a statement that found too many rows goes the general way at once."""
 CROWDED_KEPT: Final = 1000
-LAST_WORD: Final = 2**63 - 1
-_NOTHING: Final = object()
-"""Equal to no value."""
+ASKS_KEPT: Final = 1000
+INDEX_READ: Final = RpcType.INDEX_READ
+"""Read once: an enumeration's attribute is a slow lookup."""
 
 Answer = Callable[[list[Row] | RemudaError], None]
 
@@ -69,6 +65,8 @@ class IndexReads:
         self._crowded: OrderedDict[str, int] = OrderedDict()
         """By text: how often it is still left out."""
         self._asked: dict[Asked, None] = {}
+        self._asks: dict[int, IndexAsk] = {}
+        """By the identity of the read, which is kept with it: hashing one takes long."""
 
     # --- the initiator ------------------------------------------------------------------------
 
@@ -95,10 +93,14 @@ class IndexReads:
         if core.lost and not core.lost.keys().isdisjoint(members):
             return False  # the other path waits
         store = self._maps.open(read.map_name, read.map_id, read.schema_version).store
-        spans = _spans(store, read, values)
+        index = store.indexes.by_id.get(read.access.index_id)
+        if not isinstance(index, SortedIndex):
+            return False
+        ask = self._ask_of(read, len(values))
+        spans = ask.spans(index.form, values)
         if spans is None:
             return False
-        wanted = _wanted(read, values)
+        wanted = ask.wanted(values)
         at = core.timestamp()
         mine: list[Row] = []
         if core.number in members:
@@ -110,13 +112,13 @@ class IndexReads:
         self._count(text, user)
         others = [number for number in members if number != core.number]
         if not others:
-            answer(_exactly(mine, wanted))
+            answer(exactly(mine, wanted))
             return True
 
         def settled(rows: list[Row] | Declined | RemudaError) -> None:
             self._asked.pop(asked, None)
             if isinstance(rows, list):
-                answer(_exactly(rows, wanted))
+                answer(exactly(rows, wanted))
                 return
             if isinstance(rows, Declined):
                 self._declined(rows, text)
@@ -135,10 +137,18 @@ class IndexReads:
         _send(message, spans)
         for number in others:
             try:
-                self._peers.request_nowait(number, RpcType.INDEX_READ, message, (), asked.answered)
+                self._peers.request_nowait(number, INDEX_READ, message, (), asked.answered)
             except RemudaError as error:  # its connection has just broken
                 asked.answered(error)
         return True
+
+    def _ask_of(self, read: IndexRead, parameters: int) -> IndexAsk:
+        known = self._asks.get(id(read))
+        if known is None:
+            if len(self._asks) >= ASKS_KEPT:
+                self._asks.clear()
+            known = self._asks[id(read)] = IndexAsk(read, parameters)
+        return known
 
     def _left_out(self, text: str) -> bool:
         """Whether the statement has found too many rows before."""
@@ -177,13 +187,12 @@ class IndexReads:
         if isinstance(rows, Declined):
             answer.declined = rows
         elif rows:
-            pack = self._packer(store, positions).pack
-            packed = [pack(row) for row in rows]
+            packed = list(map(self._packer(store, positions).pack, rows))
             if sum(map(len, packed)) > SIZE_MAX:
                 answer.declined = Declined.CROWDED
             else:
                 answer.rows.extend(packed)
-        request.reply(RpcType.INDEX_READ, answer)
+        request.reply(INDEX_READ, answer)
 
     def _here(
         self,
@@ -266,8 +275,7 @@ class Asked:
             if answer.declined:
                 self._end(Declined(answer.declined))
                 return
-            unpack = self._form.unpack
-            self._rows += [unpack(row) for row in answer.rows]
+            self._rows += map(self._form.unpack, answer.rows)
         except RemudaError as error:
             self._end(error)
             return
@@ -285,23 +293,6 @@ class Asked:
             settled(outcome)
 
 
-def _spans(
-    store: MapStore, read: IndexRead, values: tuple[PhysicalValue, ...]
-) -> list[Span] | None:
-    """The spans of keys that are asked for, at least one; None: not such as can be sent."""
-    index = store.indexes.by_id.get(read.access.index_id)
-    if not isinstance(index, SortedIndex):
-        return None
-    probe = bound_access(read.access, values)
-    assert isinstance(probe, Probe)
-    spans = spans_of(index.form, probe.choices)
-    if not spans or len(spans) > SPANS_MAX:
-        return None
-    if index.form.words and spans[-1][1] > LAST_WORD + 1:  # type: ignore[operator]
-        return None  # NULLs have no word
-    return spans
-
-
 def _send(message: control_pb2.IndexRead, spans: Sequence[Span]) -> None:
     for low, high in spans:
         if isinstance(low, int) and isinstance(high, int):
@@ -316,24 +307,3 @@ def _received(message: control_pb2.IndexRead) -> list[Span]:
         return list(zip(bounds[::2], bounds[1::2], strict=True))
     words = list(message.words)
     return [(low, high + 1) for low, high in zip(words[::2], words[1::2], strict=True)]
-
-
-def _wanted(
-    read: IndexRead, values: tuple[PhysicalValue, ...]
-) -> tuple[Callable[[Row], object], object] | None:
-    """The values that each entry must have in some places."""
-    if not read.equal:
-        return None
-    pick = itemgetter(*[place for place, _ in read.equal])
-    found = [evaluate_constant(value, values) for _, value in read.equal]
-    if None in found:
-        return pick, _NOTHING
-    return pick, found[0] if len(found) == 1 else tuple(found)
-
-
-def _exactly(rows: list[Row], wanted: tuple[Callable[[Row], object], object] | None) -> list[Row]:
-    """The entries whose values are those that were asked for: an index may find others, too."""
-    if wanted is None:
-        return rows
-    pick, values = wanted
-    return [row for row in rows if pick(row) == values]

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 
 import pyarrow as pa
 
@@ -105,6 +106,8 @@ class PointRows:
         """Physical values."""
         positions = self.point.positions
         if positions is not None and self.point.filter is None:
+            if len(positions) > 1:
+                return map(itemgetter(*positions), rows)
             return [[row[position] for position in positions] for row in rows]
         columns = self._computed(rows)
         types = self.query.shape.types
@@ -177,7 +180,7 @@ class PointAnswer(PointRows):
             return False
         form = self.query.form
         pack = form.rows.pack
-        packed = [pack(row) for row in self.output(rows)]
+        packed = list(map(pack, self.output(rows)))
         if len(packed) > 1 and sum(map(len, packed)) > ANSWER_SIZE_MAX:
             return False
         number = form.number

@@ -27,7 +27,7 @@ def rows_at(
     versions: Sequence[tuple[Chunk, int]], at: int, positions: tuple[int, ...], layouts: Layouts
 ) -> list[Row]:
     """Those of some versions that exist at ``at``."""
-    values_at = layouts.values_at
+    values_at, version = layouts.values_at, layouts.schema.version
     found: list[Row] = []
     for chunk, offset in versions:
         begins, ends = chunk.begin_view, chunk.end_view
@@ -36,7 +36,10 @@ def rows_at(
             <= at
             < (chunk.end if ends is None else ends[offset])
         ):
-            found.append(values_at(chunk, offset, positions))
+            if chunk.schema.version == version:
+                found.append(chunk.values_at(offset, positions))
+            else:
+                found.append(values_at(chunk, offset, positions))
     return found
 
 

@@ -69,6 +69,7 @@ class KeyForm:
         # The reverse of one column alone is reading it backwards.
         self.inverted = tuple(len(types) > 1 and down for down in descending)
         self._word: list[Callable[[Any], int]] = [_word_of(type_) for type_ in types]
+        self._as_word = [is_word(type_) for type_ in types]
 
     # --- single keys ---
 
@@ -80,13 +81,15 @@ class KeyForm:
 
     def prefix(self, values: Sequence[PhysicalValue]) -> bytes:
         """What all keys begin with that have these values in their first columns (byte form)."""
+        if len(values) == 1:
+            return self.part(0, values[0])
         return b"".join([self.part(index, value) for index, value in enumerate(values)])
 
     def part(self, index: int, value: PhysicalValue, *, closed: bool = True) -> bytes:
         """Column ``index`` of a key. Not ``closed``: what texts that begin so begin with."""
         if value is None:
             encoded = NULL
-        elif is_word(self.types[index]):
+        elif self._as_word[index]:
             encoded = VALUE + _PACK(self._word[index](value) + _SIGN)
         elif self.types[index].kind is Kind.DECIMAL:
             assert isinstance(value, int)

@@ -106,7 +106,7 @@ class SecondaryIndex(ABC):
         """The offsets of the keys of some spans, in order."""
         delta = self._known(chunk, rows, count)
         offsets = [offset for span in spans for offset in within(delta, span)]
-        return sorted(offset for offset in offsets if offset < count)
+        return sorted([offset for offset in offsets if offset < count]) if offsets else offsets
 
     def delta(self, chunk: Chunk, rows: Sequence[Row], count: int) -> TailDelta:
         """The keys of at least the first ``count`` of the ``rows`` of a tail, in order."""

@@ -63,7 +63,9 @@ class SortedIndex(SecondaryIndex):
     ) -> list[tuple[Chunk, int]] | Declined:
         """Where versions of these keys are, if there are at most ``limit``. On the event loop: no
         row comes meanwhile."""
-        by_number = {chunk.base >> OFFSET_BITS: chunk for chunk in chunks}
+        by_number: dict[int, Chunk] = {}
+        for chunk in chunks:
+            by_number[chunk.base >> OFFSET_BITS] = chunk
         found: list[tuple[Chunk, int]] = []
         runs = self.runs
         for run in runs:
@@ -72,16 +74,21 @@ class SortedIndex(SecondaryIndex):
                 if len(found) + stop - start > limit:
                     return Declined.CROWDED
                 for slot in run.slots[start:stop].tolist():
-                    chunk = by_number.get(slot >> OFFSET_BITS)
-                    if chunk is not None:
-                        found.append((chunk, slot & OFFSET_MASK))
-        covered = frozenset().union(*[run.chunks for run in runs])
+                    known = by_number.get(slot >> OFFSET_BITS)
+                    if known is not None:
+                        found.append((known, slot & OFFSET_MASK))
         for number, chunk in by_number.items():
-            if number in covered or not chunk.length:
-                continue
-            if chunk.tuples is None:
-                return Declined.UNCOVERED
-            found += [(chunk, at) for at in self._in_tail(chunk, chunk.tuples, chunk.length, spans)]
+            for run in runs:
+                if number in run.chunks:
+                    break
+            else:
+                if not chunk.length:
+                    continue
+                if chunk.tuples is None:
+                    return Declined.UNCOVERED
+                places = self._in_tail(chunk, chunk.tuples, chunk.length, spans)
+                if places:
+                    found += [(chunk, at) for at in places]
         return found if len(found) <= limit else Declined.CROWDED
 
     def parts(self, chunks: dict[int, Chunk]) -> list[IndexRun]:

@@ -21,8 +21,9 @@ class Pinning:
     def pin(self, at: int, version: int) -> tuple[TableView, Layouts]:
         """The chunks as they are now, and the forms in which their rows are read. Any thread.
         Raises SnapshotTooOld when upkeep has dropped versions that existed at ``at``."""
-        layouts = self._readable.under(version)
+        layouts = self._readable.under(version) if version else self._readable.newest
         view = self._table.view  # first: what is collected after this line is still in it
-        if at < self._upkeep.floor:
-            raise validation.too_old(self._readable.newest.schema, at, self._upkeep.floor)
+        floor = self._upkeep.floors.reads
+        if at < floor:
+            raise validation.too_old(self._readable.newest.schema, at, floor)
         return view, layouts
