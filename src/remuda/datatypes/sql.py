@@ -187,6 +187,11 @@ TIMESTAMPTZ = SqlType(Kind.TIMESTAMPTZ)
 INTERVAL = SqlType(Kind.INTERVAL)
 UUID = SqlType(Kind.UUID)
 JSON = SqlType(Kind.JSON)
+PLAIN_TYPES = (
+    NULL, BOOLEAN, TINYINT, SMALLINT, INTEGER, BIGINT, REAL, DOUBLE, VARCHAR, BYTEA, DATE, TIME,
+    TIMESTAMP, TIMESTAMPTZ, INTERVAL, UUID, JSON,
+)  # fmt: skip
+"""Those without parameters."""
 
 
 def decimal(precision: int, scale: int) -> SqlType:

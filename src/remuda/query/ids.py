@@ -24,7 +24,8 @@ class QueryId(NamedTuple):
         return (self.part2 >> MEMBER_SHIFT) & 0x7FFF
 
     def __str__(self) -> str:
-        return str(UUID(int=((self.part1 & _MASK_64) << 64) | (self.part2 & _MASK_64)))
+        text = f"{self.part1 & _MASK_64:016x}{self.part2 & _MASK_64:016x}"  # as a UUID is written
+        return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
 
 
 def parse_query_id(text: str) -> QueryId:

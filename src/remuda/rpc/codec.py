@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import lru_cache
+from typing import Final
 
 from google.protobuf.message import DecodeError
 
@@ -23,6 +24,7 @@ from remuda.datatypes.schema import (
 )
 from remuda.datatypes.sql import (
     DIGIT_STEPS,
+    PLAIN_TYPES,
     Kind,
     SqlType,
     array,
@@ -42,6 +44,7 @@ from remuda.errors import (
     from_report,
 )
 from remuda.rpc.messages import common_pb2, user_pb2
+from remuda.rpc.packing import RowPacker, packer
 
 _DIGITS_FIELDS = 2
 _INT64_MIN = -(2**63)
@@ -142,6 +145,10 @@ def encode_types(types: tuple[SqlType, ...]) -> bytes:
     return common_pb2.SqlTypes(types=found).SerializeToString()
 
 
+_PLAIN: Final = {kind: SqlType(kind) for kind in Kind} | {each.kind: each for each in PLAIN_TYPES}
+"""Types that are compared again and again: the same object is equal at once."""
+
+
 @lru_cache(maxsize=_TYPES_KEPT)
 def decode_types(data: bytes) -> tuple[SqlType, ...]:
     try:
@@ -149,6 +156,14 @@ def decode_types(data: bytes) -> tuple[SqlType, ...]:
     except DecodeError as problem:
         raise ProtocolError(f"the types of parameters cannot be read: {problem}") from problem
     return tuple(decode_type(t) for t in message.types)
+
+
+@lru_cache(maxsize=_TYPES_KEPT)
+def parameter_form(data: bytes) -> tuple[tuple[SqlType, ...], RowPacker]:
+    """The types that a client gives its parameters, and how their values are packed. Hashing the
+    types instead of their bytes would take a call for each."""
+    types = decode_types(data)
+    return types, packer(types)
 
 
 def encode_type(t: SqlType) -> common_pb2.SqlType:
@@ -182,7 +197,7 @@ def decode_type(message: common_pb2.SqlType) -> SqlType:
     length = message.length if message.HasField("length") else None
     if length is not None and length < 1:
         raise ProtocolError(f"{kind.value}({length}) is out of range")
-    made = SqlType(kind, length=length)
+    made = _PLAIN[kind] if length is None else SqlType(kind, length=length)
     return _restricted(made, message) if message.restricts else made
 
 

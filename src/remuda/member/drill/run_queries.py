@@ -25,7 +25,6 @@ from remuda.query.wire import encode_query_id
 from remuda.rpc import codec
 from remuda.rpc.messages import user_pb2
 from remuda.rpc.messages.user_pb2 import RpcType
-from remuda.rpc.packing import packer
 from remuda.rpc.transport import Channel, Request
 from remuda.session.client_session import NO_SESSION, ClientSession, decode_session
 from remuda.session.dialect import STOCK_SESSION, postgres_text
@@ -83,8 +82,8 @@ class RunQueries:
         if not local and not message.transaction:
             self._core.departure.require_staying()
         text = text_of(message)
-        types = codec.decode_types(message.parameter_types)
-        values = packer(types).unpack(message.parameters) if types else ()
+        types, form = codec.parameter_form(message.parameter_types)
+        values = form.unpack(message.parameters) if types else ()
         alone = not local and not message.transaction
         alone = alone and not chooses_engine(message.session, text)
         alone = alone and b'"timezone"' not in message.session
@@ -189,7 +188,8 @@ class RunQueries:
         return self._statements.short.select(statement, found, wanted, answer)
 
     def _with_answer(self, asked: Asked) -> tuple[Statement, WholeAnswer]:
-        statement = self._statement(asked, decode_session(asked.message.session))
+        sent = asked.message.session
+        statement = self._statement(asked, decode_session(sent) if sent else NO_SESSION)
         known = asked.message.known_form
         return statement, WholeAnswer(self._core, asked.request, statement.query, known)
 

@@ -71,9 +71,14 @@ class ReadyWrite:
         ]
         """The columns whose values are not simply those of the entry."""
         self._returned = [(each, formulas.of(each)) for each in write.returning]
+        (first, *rest) = write.key
+        self._only = first.index if isinstance(first, Parameter) and not rest else None
+        """The parameter that is the whole key, if one is."""
         self._passes = None if write.filter is None else formulas.condition(write.filter)
 
     def key(self, values: Values) -> Key:
+        if self._only is not None:
+            return (values[self._only],)
         return tuple([_constant(part, values) for part in self.write.key])
 
     def decision(
@@ -107,7 +112,8 @@ class ReadyWrite:
                 return nothing
             if row is not None:
                 found.check.row(row)
-                found.conditions.check_rows([row])
+                if schema.checks:
+                    found.conditions.check_rows([row])
             if old is not None and write.refuses:
                 raise duplicate_key(schema, key)
             answer: list[PhysicalValue] = []
@@ -202,9 +208,10 @@ class KeyedWrites:
         if None in key:
             self._without_key(ready, found, key, values, answered)
             return core.number
-        owner = core.view.owners[found.router.key_partition(key)]
+        partition = found.router.key_partition(key)
+        owner = core.view.owners[partition]
         if owner == core.number:
-            self._begin(query, ready, found, key, values, answered, waits)
+            self._begin(query, ready, found, key, partition, values, answered, waits)
         else:
             core.require_reached(owner)
             self._asked[query] = waits
@@ -316,7 +323,11 @@ class KeyedWrites:
             note = control_pb2.KeyedWriteWaits(context=core.context(), query_id=message.query_id)
             self._peers.send_control(query.member, RpcType.KEYED_WRITE_WAITS, note)
 
-        self._begin(query, ready, found, ready.key(values), values, answered, waits)
+        key = ready.key(values)
+        partition = found.router.key_partition(key)
+        if core.view.owners[partition] != core.number:
+            raise ViewChanged(f"member {core.number} does not own the key of the statement")
+        self._begin(query, ready, found, key, partition, values, answered, waits)
 
     async def _when_ready(self, request: Request) -> None:
         await self._core.readiness.wait()
@@ -351,14 +362,12 @@ class KeyedWrites:
         ready: ReadyWrite,
         found: OpenMap,
         key: Key,
+        partition: int,
         values: Values,
         answered: Callable[[Outcome], None],
         waits: Callable[[], None],
     ) -> None:
-        partition = found.router.key_partition(key)
-        number = self._core.number
-        if self._core.view.owners[partition] != number:
-            raise ViewChanged(f"member {number} does not own the key of the statement")
+        """This member owns the partition of the key."""
         running = self._running
 
         def ended(answer: list[Row | None] | RemudaError) -> None:

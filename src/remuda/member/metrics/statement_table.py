@@ -149,12 +149,13 @@ class StatementTable:
         """A statement has ended after ``seconds``. ``text`` is all of it; the key is for
         ``used``."""
         known = not isinstance(error, SqlSyntaxError)
-        found = self._fingerprint(text) if known else NOT_READ
+        found = (self._known.get(text) or self._fingerprint(text)) if known else NOT_READ
         key = found.number, facts.user
         sums = self._sums.get(key) or self._new(found, facts.user)
         self._sums.move_to_end(key)
         sums.add(seconds, facts.rows, error is not None, self._clock())
-        sums.add_waits(facts.planning, facts.queued, facts.waited)
+        if facts.planning or facts.queued or facts.waited:
+            sums.add_waits(facts.planning, facts.queued, facts.waited)
         for part in parts:
             self.used(key, part)
         return key

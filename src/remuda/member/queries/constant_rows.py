@@ -18,8 +18,14 @@ def constant_rows(
     read: ConstantRead, values: tuple[PhysicalValue, ...]
 ) -> Sequence[Sequence[PhysicalValue]]:
     """``values`` are those of all parameters. Raises the DataErrors of the expressions."""
-    if len(read.rows) == 1 and read.filter is None and all(map(is_given, read.expressions)):
-        return [[given(each, values) for each in read.expressions if is_given(each)]]
+    if len(read.rows) == 1 and read.filter is None:
+        row: list[PhysicalValue] = []
+        for each in read.expressions:
+            if not is_given(each):
+                break
+            row.append(given(each, values))
+        else:
+            return [row]
     arrays = [
         values_to_array([row[place] for row in read.rows], kind)
         for place, kind in enumerate(read.types)

@@ -7,6 +7,7 @@ import contextlib
 from collections import deque
 from collections.abc import Callable, Coroutine, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Final, TypeVar
 
 from remuda.datatypes.sql import SqlType
@@ -89,7 +90,7 @@ class Progress:
     """Of its write that waits for the turn of a map, or has it."""
     spares_transaction: bool = False
     """Its failure does not fail its transaction."""
-    runs: deque[Initiated] = field(default_factory=lambda: deque(maxlen=RUNS_KEPT))
+    runs: deque[Initiated] = field(default_factory=partial(deque, maxlen=RUNS_KEPT))
     """The queries that it has run, the last ones."""
     on_spark: bool = False
     """A service of Spark has it, or will have it."""
@@ -263,8 +264,9 @@ class Statement:
 
     def check(self) -> None:
         """Raises when it is not wanted any more."""
-        if self.error is not None:
-            raise self.error
+        error = self.progress.error
+        if error is not None:
+            raise error
 
 
 def _cancel(task: asyncio.Future[Any]) -> None:

@@ -87,21 +87,23 @@ class QueryHistory:
         facts = self._facts(statement, rows, size)
         seconds = facts.planning + facts.queued + facts.waited + facts.execution
         self._core.measures.statements.ended(seconds, facts, error)
-        self._note(statement, facts, seconds, error)
+        if self._core.audit.active or self._core.config.log_statements:
+            self._note(statement, facts, seconds, error)
         facts.error = None if error is None else error.plain()
-        facts.state = _state(error)
+        facts.state = "finished" if error is None else _state(error)
         runs = tuple(statement.progress.runs)
+        profiles = [profile for run in runs for profile in run.profiles] if runs else ()
         key = self._core.measures.by_fingerprint.ended(
-            statement.text,
-            facts,
-            seconds,
-            error,
-            (profile for run in runs for profile in run.profiles),
+            statement.text, facts, seconds, error, profiles
         )
-        operators = sum(len(p.operators) for run in runs for p in run.profiles)
-        nodes = sum([len(f.nodes) for run in runs for f in run.plan.fragments])
-        cost = len(facts.text) + _BYTES_PER_OPERATOR * operators + _BYTES_PER_NODE * (1 + nodes)
-        self._drop(statement.query)
+        cost = len(facts.text) + _BYTES_PER_NODE
+        if runs:
+            cost += _BYTES_PER_OPERATOR * sum([len(each.operators) for each in profiles])
+            cost += _BYTES_PER_NODE * sum(
+                [len(f.nodes) for run in runs for f in run.plan.fragments]
+            )
+        if statement.query in self._kept:
+            self._drop(statement.query)
         self._kept[statement.query] = _Kept(facts, runs, cost)
         self.size += cost
         for run in runs:
@@ -229,7 +231,5 @@ class QueryHistory:
         )
 
 
-def _state(error: RemudaError | None) -> str:
-    if error is None:
-        return "finished"
+def _state(error: RemudaError) -> str:
     return "cancelled" if isinstance(error, QueryCanceled | ConnectionBroken) else "failed"

@@ -136,7 +136,7 @@ class ShortStatements:
             moments = found.clock_parameters
             values += clock_values(moments, statement.started, statement.session)
         pack = found.form.rows.pack
-        return [pack(row) for row in constant_rows(read, values)]
+        return list(map(pack, constant_rows(read, values)))
 
     def _refuse(self, statement: Statement, error: RemudaError, answer: ShortAnswer) -> None:
         error = self.general.error_of(statement, error)

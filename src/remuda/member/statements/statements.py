@@ -233,7 +233,8 @@ class Statements:
     def accept(self, statement: Statement) -> None:
         """From now on its client has it running."""
         if self._clients.begun(statement):
-            self._transactions.accepted(statement)
+            if statement.transaction is not None:
+                self._transactions.accepted(statement)
         else:
             statement.error = ConnectionBroken("the client is gone")
 
@@ -340,7 +341,8 @@ class Statements:
 
     def closed(self, statement: Statement) -> None:
         statement.close()
-        self._transactions.closed(statement)
+        if statement.transaction is not None:
+            self._transactions.closed(statement)
         self._clients.ended(statement)
 
     def _results(self, statement: Statement, shape: ResultShape = NOTHING) -> Results:
