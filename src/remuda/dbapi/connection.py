@@ -111,7 +111,8 @@ class Connection:
             self.client.sql("ROLLBACK").close()
 
     def client_for(self, operation: str) -> Client:
-        """What runs a statement: a transaction begins, if there must be one."""
+        """The client or transaction that runs a statement; begins a transaction if one is
+        needed."""
         word = first_word(operation)
         if word in DEFINITIONS:
             return outside(self.client)

@@ -201,7 +201,7 @@ class Cursor:
     # --- inside ---
 
     def _begin(self, operation: str) -> Client:
-        """What runs the statement, after the last result has been given up."""
+        """The runner of the statement, after the last result has been given up."""
         self._require_open()
         self._give_up()
         self._rowcount = -1

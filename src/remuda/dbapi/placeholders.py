@@ -129,8 +129,8 @@ class _Found:
 
 
 def _pieces(text: str) -> Iterator[tuple[bool, int, int]]:
-    """The text in pieces: (outside of quotes and comments, start, end). What is not closed is left
-    to the member, which says so."""
+    """The text in pieces: (outside of quotes and comments, start, end). A quote that is not closed
+    is left to the member, which says so."""
     at = 0
     while (begin := _BEGIN.search(text, at)) is not None:
         end = _CLOSERS.get(begin[0], _dollar_end)(text, begin)

@@ -1,5 +1,6 @@
-"""What the parts of a client share: the view, the members' ports, the clock, and the rules for
-retries. Coroutines: ``driving`` runs them over blocking ports, an event loop over its own.
+"""The state that the parts of a client share: the view, the members' ports, the clock, and the
+rules for retries. Coroutines: ``driving`` runs them over blocking ports, an event loop over its
+own.
 """
 
 from __future__ import annotations
@@ -73,7 +74,7 @@ class Core:
         self.described: dict[str, MapDescription] = {}
         """Maps as handles have last learned them; good for as long as the catalog stays."""
         self.shapes: dict[Any, Any] = {}
-        """What the bindings of transactions share (``transaction_binding``)."""
+        """The state that the bindings of transactions share (``transaction_binding``)."""
         self._written: dict[str, int] = {}
         """When this client has written to a map last ("": by a statement, to whichever)."""
         self._view_again = Latest(ports, self._learn_view)
@@ -153,7 +154,7 @@ class Core:
         return NEVER if self.settings.timeout is None else deadline
 
     def ask(self, owner: int, call: Call[T], deadline: Deadline) -> Coroutine[Any, Any, T]:
-        """One try of a request for the owner of its keys. Whoever routes it tries again."""
+        """One try of a request for the owner of its keys. The caller that routes it tries again."""
         if self.members.detoured(owner):
             return self._round(owner, call, deadline)
         return self.pool(owner).call(call, deadline)
@@ -354,7 +355,7 @@ class Core:
         self.shared.settings = session
 
     def told(self, stream: ResultStream) -> None:
-        """What the end of a statement says of those to come, if it has come."""
+        """Take over the state of the transaction from the end of a statement, if it has ended."""
         outcome = stream.outcome
         if outcome is None:
             if self.held is not None and self.held.ended:  # a COMMIT whose answer is lost

@@ -70,9 +70,9 @@ class Execution:
     async def next_page(self) -> Page | None:
         """The next page; None at the end. Raises the statement's error.
 
-        A page is acknowledged when the next one is waited for. Who is interrupted here (or whose
-        task is cancelled) has given up the statement. InputError while another one waits here: of
-        two, one would never hear of its page.
+        A page is acknowledged when the next one is waited for. A caller that is interrupted here
+        (or whose task is cancelled) has given up the statement. InputError while another one waits
+        here: of two, one would never hear of its page.
         """
         if self._reading:
             raise InputError(
@@ -109,8 +109,8 @@ class Execution:
             await self._member.call(cancel_query(query), patience)
 
     async def close(self) -> None:
-        """Give up the rest: cancel, and read what is under way. Whoever reads meanwhile gets an
-        InputError."""
+        """Give up the rest: cancel, and read what is under way. Another reader meanwhile gets
+        an InputError."""
         if self._reading:  # only one may
             self.lose()
         if self._talk is None or await self._finished_already():

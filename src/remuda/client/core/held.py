@@ -1,5 +1,5 @@
-"""The session of a client: what its statements leave for later ones. Statements of a client that
-has a transaction open go to the member that has it."""
+"""The session of a client: the state that its statements leave for later ones. Statements of a
+client that has a transaction open go to the member that has it."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from remuda.rpc.messages import user_pb2
 from remuda.transaction.states import State
 
 GONE: Final = (UndefinedTransaction, TransactionTimeout)
-"""What a member says of a transaction that it has rolled back: the user has yet to give it up."""
+"""The errors of a transaction that its member has rolled back: the user has yet to give it up."""
 _BLANK: Final = r"(?:\s|--[^\n]*(?:\n|$)|/\*.*?\*/)*"
 _ENDS: Final = re.compile(
     _BLANK + r"(commit|end|rollback|abort)\b(?!.*\bto\b)", re.IGNORECASE | re.DOTALL
@@ -42,7 +42,7 @@ _ENDS: Final = re.compile(
 @dataclass
 class Held:
     """An open transaction: its name ("": it has not begun, and no member has it), the member that
-    has it, and what that last said of it.
+    has it, and the last state that it has told.
 
     ``broken``: the connection to the member is lost, and the transaction with it; until the user
     has heard of it by ROLLBACK or COMMIT, statements fail, so that none runs outside of it
@@ -69,7 +69,7 @@ class Held:
             self.broken = error
 
     def lost(self) -> UndefinedTransaction:
-        """What a request for it meets once it is ``broken``."""
+        """The error of a request for it once it is ``broken``."""
         return UndefinedTransaction(
             "the transaction is lost with its connection: nothing of it took effect",
             detail=self.broken.message if self.broken is not None else "",
@@ -117,8 +117,8 @@ async def run_held(  # noqa: PLR0917 (as Core.execute)
     handle: bytes | None,
     header: Header | None,
 ) -> Reader:
-    """``Core.execute`` inside the transaction. Nothing is tried again: what the member does not
-    serve now ends the transaction. FailedTransaction when it has been lost."""
+    """``Core.execute`` inside the transaction. Nothing is tried again: a request that the member
+    does not serve now ends the transaction. FailedTransaction when it has been lost."""
     if held.broken is not None:
         raise FailedTransaction(
             "the transaction is lost with its connection: nothing of it took effect",

@@ -1,4 +1,4 @@
-"""The result of a statement as it is read: what the cursors of both faces have in common."""
+"""The result of a statement as it is read: the common part of the cursors of both faces."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Reader:
     def __init__(self, execution: Execution) -> None:
         self.execution = execution
         self.rows: Iterator[Row] = iter(())
-        """What is left of the page that is read row by row."""
+        """The rest of the page that is read row by row."""
         self._pages: deque[Page] = deque()
         self._batches: list[pa.RecordBatch] = []
         self._received = 0

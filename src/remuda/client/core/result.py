@@ -1,5 +1,5 @@
-"""What a result says of itself, and its forms as frames: the part of both cursors that waits for
-nothing."""
+"""The columns and counts of a result, and its forms as frames: the part of both cursors that waits
+for nothing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who owns a row: key -> hash -> partition -> member (design D2)."""
+"""The owner of a row: key -> hash -> partition -> member (design D2)."""
 
 from __future__ import annotations
 

@@ -67,11 +67,11 @@ class Retrying(Protocol):
 class Tries:
     """The tries of one request.
 
-    What was refused before anything was done is sent again until ``timeout`` seconds have passed,
-    reads and writes alike, and so is a write that has lost a member and has changed nothing. What
-    was lost with its connection is sent again ``repeats`` times: the
-    caller says by it that the request may run twice. What was made for an older schema of its map
-    is sent again once.
+    A request that was refused before anything was done is sent again until ``timeout`` seconds have
+    passed, reads and writes alike, and so is a write that has lost a member and has changed
+    nothing. What was lost with its connection is sent again ``repeats`` times: the caller says by
+    it that the request may run twice. What was made for an older schema of its map is sent again
+    once.
     """
 
     __slots__ = (
@@ -161,21 +161,21 @@ class Tries:
 
 
 def closed_with(error: RemudaError) -> RemudaError:
-    """What a request hears that ended with ``error`` while its client was closed: that the client
-    will not answer again, or, of a write, that its outcome is not known."""
+    """The error of a request that ended with ``error`` while its client was closed: it says that
+    the client will not answer again, or, of a write, that its outcome is not known."""
     if not error.transient or isinstance(error, OutcomeUnknown):
         return error
     return client_closed(may_have_run=error.may_have_run)
 
 
 def told(error: RemudaError, *, reads: bool) -> RemudaError:
-    """What the caller of a request hears of ``error``. A read has changed nothing."""
+    """The error that the caller of a request gets for ``error``. A read has changed nothing."""
     return error.knowing(may_have_run=False) if reads else of_write(error)
 
 
 def of_write(error: RemudaError) -> RemudaError:
-    """What the caller of a write hears: a lost connection, or an answer that did not come in time,
-    leaves open whether it was done."""
+    """The error that the caller of a write gets: a lost connection, or an answer that did not come
+    in time, leaves open whether it was done."""
     in_doubt = isinstance(error, ConnectionBroken | NoAnswer | QueryTimeout) and error.may_have_run
     if not in_doubt or isinstance(error, OutcomeUnknown):
         return error

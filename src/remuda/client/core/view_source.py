@@ -24,7 +24,7 @@ _WITNESSES = 2
 async def first_contact(
     addresses: Sequence[Address], ports: Ports, settings: Settings, clock: Clock
 ) -> ClusterInfo:
-    """What the first of ``addresses`` that answers says. MemberUnavailable."""
+    """The answer of the first of ``addresses`` that gives one. MemberUnavailable."""
     errors: list[RemudaError] = []
     for address in addresses:
         found = await _ask(address, ports, settings, clock)
@@ -51,7 +51,7 @@ async def newest_view(  # noqa: PLR0917 (what a client knows)
     clock: Clock,
     deadline: Deadline = NEVER,
 ) -> ClusterInfo:
-    """What a member says that is in the newest view that this client has heard of.
+    """The answer of a member of the newest view that this client has heard of.
 
     The members of ``view`` are asked first, then ``addresses``, where a cluster that was started
     again may be. MemberUnavailable when nobody answers before the deadline.

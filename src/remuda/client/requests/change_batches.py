@@ -53,8 +53,8 @@ class StreamStart:
 
 
 def stream_start(wanted: Any) -> StreamStart:
-    """What a user asked for: a word, a moment, a hybrid timestamp, or the position of a stream.
-    Raises InputError."""
+    """The place that a user asked for: a word, a moment, a hybrid timestamp, or the position of a
+    stream. Raises InputError."""
     if isinstance(wanted, str) and wanted in {LATEST, EARLIEST, SNAPSHOT}:
         return StreamStart(wanted)
     if isinstance(wanted, dt.datetime) and wanted.tzinfo is not None:

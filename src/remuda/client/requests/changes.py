@@ -17,7 +17,7 @@ from remuda.rpc.packing import packer
 
 @dataclass(frozen=True, slots=True)
 class Computation:
-    """What ``map.compute`` says of any entry: see ``ComputeRequest``."""
+    """The part of ``map.compute`` that is the same for every entry: see ``ComputeRequest``."""
 
     assignments: str
     condition: str

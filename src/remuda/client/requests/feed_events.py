@@ -1,4 +1,4 @@
-"""What listeners and continuous queries tell: one event for each change that was committed."""
+"""The events of listeners and continuous queries: one for each change that was committed."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from remuda.client.values.row import Row
 
 
 class EventKind(StrEnum):
-    """What has happened; compares equal to its text."""
+    """The kind of a change; compares equal to its text."""
 
     INSERTED = "inserted"
     """There was no such entry, or it did not meet the condition."""
@@ -18,7 +18,8 @@ class EventKind(StrEnum):
     REMOVED = "removed"
     """The entry is gone, or does not meet the condition any more."""
     EXPIRED = "expired"
-    """Its time to live was over. (What was idle or had to make room is told as removed.)"""
+    """Its time to live was over. (An entry that was idle or had to make room is told as
+    removed.)"""
     INITIAL = "initial"
     """It was there when the listener began."""
     GAP = "gap"

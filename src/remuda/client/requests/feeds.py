@@ -1,6 +1,6 @@
 """Reading changes: positions, requests and answers as plain values. Pure.
 
-A position says how far a partition has been read. Whoever is the primary of the partition is asked
+A position says how far a partition has been read. The present primary of the partition is asked
 from there on, so a change comes exactly once, whichever members have the partition meanwhile.
 """
 
@@ -119,7 +119,7 @@ class FeedPositions:
         return [p for p in self.partitions if _before(self._at[p], wanted.at(p))]
 
     def skip(self, partitions: Iterable[int], timestamp: int) -> None:
-        """What was before ``timestamp`` will not be told."""
+        """Changes before ``timestamp`` will not be told."""
         for partition in partitions:
             if self._at[partition][0] < timestamp:
                 self._at[partition] = (timestamp, None)

@@ -1,4 +1,4 @@
-"""What a result consists of: its header, and pages of rows in either of two forms."""
+"""The parts of a result: its header, and pages of rows in either of two forms."""
 
 from __future__ import annotations
 

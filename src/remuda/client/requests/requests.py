@@ -43,7 +43,7 @@ class Call(Generic[T]):
 
 @dataclass(frozen=True, slots=True)
 class ClusterInfo:
-    """What ``member`` (a number) says about its cluster.
+    """The state of the cluster, as ``member`` (a number) knows it.
 
     ``view`` holds the members and the owner of each partition; ``clock`` is the member's hybrid
     timestamp (microseconds since 1970, shifted, with a counter in the low bits);
@@ -106,7 +106,7 @@ class RunOptions:
     page_rows: int | None = None
 
     def after(self, seconds: float) -> RunOptions:
-        """What is left of the timeout when so much of it has passed: for a statement that runs
+        """The rest of the timeout when so much of it has passed: for a statement that runs
         again. Never 0, which would be no timeout."""
         if self.timeout is None:
             return self
@@ -143,7 +143,7 @@ class Clock:
             self.on_view()
 
     def context(self, view: int) -> bytes:
-        """What every request carries, serialized."""
+        """The serialized part that every request carries."""
         return encode_context(self.value, view)
 
     def stamp(self, context: common_pb2.Context, view: int) -> None:
@@ -214,7 +214,7 @@ def parse_nothing(_pbody: bytes) -> None:
 
 
 class MapRequests:
-    """The requests of one map: what does not change from one to the next is precomputed."""
+    """The requests of one map; the parts that do not change are serialized once."""
 
     def __init__(self, schema: MapSchema, clock: Clock, view: int) -> None:
         self.schema = schema
@@ -398,8 +398,9 @@ _PROLOGUES_KEPT = 1024
 
 @lru_cache(maxsize=_PROLOGUES_KEPT)
 def prologue(statement: str | bytes, types: tuple[SqlType, ...], form: int) -> bytes:
-    """What is the same whenever a statement runs: its text, or its handle (bytes), the types of its
-    parameters, and the form of its answers as far as the client knows it (0: it does not)."""
+    """The part that is the same whenever a statement runs: its text, or its handle (bytes), the
+    types of its parameters, and the form of its answers as far as the client knows it (0: it does
+    not)."""
     body = user_pb2.RunQuery(results_mode=user_pb2.STREAM_FULL, accept_answer=True, accept_tag=True)
     if isinstance(statement, bytes):
         body.type = user_pb2.PREPARED_STATEMENT_TYPE

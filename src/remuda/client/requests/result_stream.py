@@ -29,13 +29,13 @@ class Outcome:
     tag: str
     affected_rows: int | None
     session: bytes | None = None
-    """What goes along with the client's statements from now on; None: as before."""
+    """The session that goes along with the client's statements from now on; None: as before."""
     transaction: user_pb2.TransactionStatus | None = None
     """The transaction that they belong to from now on; None: as before."""
 
 
 class ResultStream:
-    """What is known about one running statement."""
+    """The state of one running statement."""
 
     def __init__(
         self,

@@ -1,5 +1,5 @@
-"""What a client has read and put for a transaction by itself; its member learns of it with the
-commit, or before the next request that depends on it."""
+"""The reads and puts of a transaction that the client has made by itself; its member learns of it
+with the commit, or before the next request that depends on it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from remuda.rpc.messages import user_pb2
 from remuda.transaction.own_writes import canonical_key
 
 BYTES_MAX: Final = 32 * 1024
-"""Of rows that wait; who puts more sends each of them."""
+"""Of rows that wait; a transaction that puts more sends each of them."""
 READS_MAX: Final = 256
 
 

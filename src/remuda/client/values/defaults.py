@@ -1,4 +1,4 @@
-"""What the columns of a map get for which an object or a table has no field.
+"""Values for the columns of a map for which an object or a table has no field.
 
 The client computes defaults by itself, at its own clock: a constant is in the schema, anything else
 is an expression that the SQL layers evaluate, which are loaded only then.

@@ -1,4 +1,4 @@
-"""What Python objects are made of: the named fields of dataclasses, named tuples and mappings."""
+"""The parts of Python objects: the named fields of dataclasses, named tuples and mappings."""
 
 from __future__ import annotations
 
@@ -56,7 +56,8 @@ class Shape:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Declared:
-    """What a type annotation says; ``type`` is None when it does not say a SQL type."""
+    """The SQL type that an annotation stands for; ``type`` is None when it does not say a SQL
+    type."""
 
     type: SqlType | None
     nullable: bool
@@ -91,7 +92,7 @@ def _class_shape(cls: type) -> Shape | None:
 
 
 def object_hint(value: object) -> str:
-    """What to do about an object that is no value of a map or of a field: a hint for errors, ""
+    """A hint for errors about an object that is no value of a map or of a field; ""
     where its class is one of values."""
     cls = type(value)
     name = cls.__name__
@@ -104,7 +105,7 @@ def object_hint(value: object) -> str:
 
 
 def plain_hint(cls: type) -> str:
-    """What to do about a class whose fields are not known."""
+    """A hint for errors about a class whose fields are not known."""
     return (
         f"Make {cls.__name__} a dataclass (@dataclasses.dataclass) or a typing.NamedTuple, or give "
         "a dict of its fields."

@@ -1,4 +1,4 @@
-"""What the members have counted of a map."""
+"""Counts of a map, over all members."""
 
 from __future__ import annotations
 

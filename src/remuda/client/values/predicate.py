@@ -158,7 +158,7 @@ def quote(name: str) -> str:
 
 
 def assignments_of(values: Mapping[str, Any]) -> tuple[str, tuple[Any, ...]]:
-    """What follows SET in an UPDATE: columns by name, and what they become; with its parameters.
+    """The list behind SET in an UPDATE: columns by name, and what they become; with its parameters.
     InputError."""
     texts, parameters = [], tuple[Any, ...]()
     for name, value in values.items():

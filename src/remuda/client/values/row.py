@@ -1,4 +1,4 @@
-"""``Row``: what SQL and untyped maps give back. An immutable tuple whose items also have names."""
+"""``Row``, the rows of SQL and of untyped maps. An immutable tuple whose items also have names."""
 
 from __future__ import annotations
 

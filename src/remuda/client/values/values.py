@@ -79,7 +79,7 @@ def with_hint(error: InputError, text: str, params: tuple[Any, ...]) -> InputErr
 
 
 def statement_text(text: object) -> str:
-    """``text`` itself; what a member would refuse, or cannot even be sent, is refused here."""
+    """``text`` itself. Refuses text that a member would refuse or that cannot be sent."""
     if not isinstance(text, str):
         raise InputError(f"a statement is text, found {type(text).__name__}")
     if len(text) > STATEMENT_LENGTH_MAX:
