@@ -32,7 +32,7 @@ def canonical(expression: Expression) -> Expression:
 
 
 def _collect(value: object, numbers: dict[ColumnId, ColumnId]) -> None:
-    """Number what ``value`` and everything in it produces; what comes from outside keeps its id."""
+    """Number what ``value`` and everything in it produces; columns from outside keep their ids."""
     if isinstance(value, tuple):
         for item in value:
             _collect(item, numbers)
@@ -65,7 +65,7 @@ def _renamed(value: Any, numbers: dict[ColumnId, ColumnId], are_ids: bool = Fals
 
 
 def _is_tree(value: object) -> bool:
-    """Whether there may be column ids below ``value``: plans, expressions, and what they hold."""
+    """Whether there may be column ids below ``value``: in plans, expressions, and their parts."""
     return (
         is_dataclass(value)
         and not isinstance(value, Recursion)

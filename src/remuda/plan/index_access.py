@@ -1,6 +1,6 @@
-"""What a plan asks of secondary indexes: tests of their columns, unions and intersections.
+"""The requests of plans to secondary indexes: tests of their columns, unions and intersections.
 
-Values are expressions without columns, of the indexed columns' types. What an index gives is a
+Values are expressions without columns, of the indexed columns' types. The rows from an index are a
 superset of the rows that pass; the filter of the scan says which do.
 """
 

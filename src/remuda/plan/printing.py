@@ -201,7 +201,7 @@ def _text(expression: Expression, names: ColumnNames, outer: int) -> str:
 
 
 def _subquery_text(subquery: Subquery, names: ColumnNames) -> str:
-    """What is asked of the subquery; its plan is printed elsewhere, if at all."""
+    """The question to the subquery; its plan is printed elsewhere, if at all."""
     text = "subquery"
     given = [
         f"{names(parameter, None)} := {_text(argument, names, _OR)}"

@@ -12,7 +12,7 @@ from remuda.plan.printing import ColumnNames, expression_text, own_name
 
 
 class FrameUnit(Enum):
-    """What a frame's offsets count: rows, values of the order column, or groups of peers."""
+    """The unit of a frame's offsets: rows, values of the order column, or groups of peers."""
 
     ROWS = "ROWS"
     RANGE = "RANGE"

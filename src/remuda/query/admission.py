@@ -52,7 +52,7 @@ class Ended:
 
 @dataclass(frozen=True, slots=True)
 class Reported:
-    """What all statements hold on a member, and may hold; 0: without limit."""
+    """The memory that all statements hold on a member, and may hold; 0: without limit."""
 
     member: int
     held: int
@@ -162,7 +162,7 @@ class Admission:
         return []
 
     def _member_gone(self, _now: float, event: MemberGone) -> list[Effect]:
-        """Whoever needs it is let in, and fails with the reason."""
+        """A statement that needs it is let in, and fails with the reason."""
         self._reports.pop(event.member, None)
         return []
 

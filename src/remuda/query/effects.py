@@ -1,4 +1,4 @@
-"""What ``query.registry`` asks its shell to do."""
+"""The effects that ``query.registry`` asks its shell to perform."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ class SendCheckResponse:
     to: int
     inactive: tuple[QueryId, ...]
     ended: tuple[tuple[QueryId, int, int, int], ...] = ()
-    """(query, member, fragment, instance): what is known to have ended of queries that go on."""
+    """(query, member, fragment, instance): known ends of instances whose queries go on."""
 
     def __str__(self) -> str:
         ended = ", ".join(f"{query} {f}.{i} of {member}" for query, member, f, i in self.ended)

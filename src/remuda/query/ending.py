@@ -135,7 +135,8 @@ class Cancel:
 
 @dataclass(frozen=True, slots=True)
 class RollBack:
-    """The transaction ends, and what waits in it; its client's next request gets ``error``."""
+    """The transaction ends, and the work that waits in it; its client's next request gets
+    ``error``."""
 
     name: str
     error: RemudaError

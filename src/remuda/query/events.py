@@ -1,4 +1,4 @@
-"""What can happen to the queries of a member: the input of ``query.registry``."""
+"""The events of the queries of a member: the input of ``query.registry``."""
 
 from __future__ import annotations
 

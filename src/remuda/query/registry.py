@@ -9,7 +9,7 @@ section 5a. A query on a member is in one of four states::
     EARLY, RUNNING --own failure--> CANCELLED: waits for the initiator's broadcast, asks again
     EARLY, RUNNING --cancel of the initiator, check_response, initiator left--> (unknown)
 
-The initiator only knows RUNNING: it registers a query before it sends anything, so what arrives
+The initiator only knows RUNNING: it registers a query before it sends anything, so a message
 for an unknown query of its own is stale. Ids of ended queries are remembered for a while, so that
 late messages are dropped at once instead of being kept for a query that might still start.
 
@@ -47,7 +47,7 @@ from remuda.query.ids import QueryId
 from remuda.query.state import Phase, QueryState
 
 FLOW_CONTROL_SIZE = 128
-"""What a retained flow control message is charged, in bytes."""
+"""The charge for a retained flow control message, in bytes."""
 
 
 Instances = tuple[tuple[int, int], ...]
@@ -94,7 +94,7 @@ class QueryRegistry:
         }
 
     def step(self, now: float, event: Event) -> list[Effect]:
-        """Take an event in; what the shell must do, in order."""
+        """Take an event in; the effects for the shell, in order."""
         return self._handlers[type(event)](now, event)
 
     def active(self, query: QueryId) -> bool:
@@ -338,8 +338,8 @@ class QueryRegistry:
         return out
 
     def _ended_instances(self, state: QueryState) -> list[tuple[QueryId, int, int, int]]:
-        """On the initiator: who has sent everything. Its last batch to the asking member may be
-        lost, and only so does that member learn that it waits for nothing (rule 5)."""
+        """On the initiator: the instances that have sent everything. Their last batch to the
+        asking member may be lost; this tells the member that it waits for nothing (rule 5)."""
         if state.id.member != self.member:
             return []
         here = {(self.member, *which) for which in state.instances if which not in state.remaining}

@@ -1,4 +1,4 @@
-"""What a member remembers of one query (see ``query.registry``)."""
+"""A member's memory of one query (see ``query.registry``)."""
 
 from __future__ import annotations
 

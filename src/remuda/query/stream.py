@@ -36,7 +36,7 @@ T = TypeVar("T")
 
 
 class FlowChange(Enum):
-    """What a flow control message changed for the sender."""
+    """The changes that a flow control message brought to the sender."""
 
     NOTHING = auto()
     GRANTED = auto()
@@ -191,7 +191,7 @@ class ReceiverStream(Generic[T]):
 
         After ``finish`` batches are counted and swallowed. Raises ProtocolError on two different
         last batches, a batch beyond the last, or more bytes than were granted: the sender is
-        broken. So what is held back, and what waits to be consumed, is less than a window and one
+        broken. So the bytes held back or waiting to be consumed are less than a window and one
         batch.
         """
         if ordinal < self._next or ordinal in self._above:
@@ -253,7 +253,7 @@ class ReceiverStream(Generic[T]):
         return None if self._gap_since is None else self._gap_since + self.gap_timeout
 
     def expect_end(self, now: float) -> None:
-        """The sender is known to have sent everything: whatever is missing is now a gap."""
+        """The sender is known to have sent everything: each missing batch is now a gap."""
         self._end_expected = True
         if not self.ended and self._gap_since is None:
             self._gap_since = now
@@ -289,7 +289,7 @@ class ReceiverStream(Generic[T]):
     def finish(self, now: float) -> Grant | None:
         """This side needs no more rows (LIMIT): the message to send, or None when it is no news.
 
-        What still arrives is swallowed; held batches are freed.
+        Batches that still arrive are swallowed; held batches are freed.
         """
         if self.finished or self.failed or self.ended:
             self.finished = True

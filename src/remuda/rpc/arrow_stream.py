@@ -1,6 +1,6 @@
 """Record batches as Arrow IPC streams in the dbody of a frame.
 
-What comes in may have been made by anybody: it is looked through before a kernel or the store
+A stream may come from anybody: it is checked before a kernel or the store
 reads it, for Arrow itself trusts offsets, lengths and text.
 """
 

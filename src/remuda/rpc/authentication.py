@@ -87,8 +87,8 @@ class Showing:
 
 
 def showing(login: ClientExchange | None, wanted: list[str], peer: str) -> Showing | None:
-    """What a server's welcome asks for; None: nothing. Raises AuthenticationFailed when this side
-    has nothing of the kind, or knows that the right server would have asked."""
+    """The proof that a server's welcome asks for; None: nothing. Raises AuthenticationFailed when
+    this side has nothing of the kind, or knows that the right server would have asked."""
     if not wanted:
         if login is not None and login.mutual:
             raise AuthenticationFailed(

@@ -162,7 +162,7 @@ class BlockingChannel:
         *,
         timeout: float | None = None,
     ) -> Reply:
-        """Send and wait for the answer; what else arrives meanwhile waits for ``receive``.
+        """Send and wait for the answer; other messages that arrive meanwhile wait for ``receive``.
 
         Raises the server's typed error, QueryTimeout after ``timeout`` seconds, ConnectionBroken.
         """
@@ -247,7 +247,7 @@ class BlockingChannel:
             self._break(ConnectionBroken(f"the connection to {self.peer} was {reason}"))
 
     def interrupt(self) -> None:
-        """From another thread: whoever waits here meets the end of the connection."""
+        """From another thread: the thread that waits here meets the end of the connection."""
         with contextlib.suppress(OSError):  # it has ended already
             self._socket.shutdown(socket.SHUT_RDWR)
 

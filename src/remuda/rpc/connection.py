@@ -121,7 +121,7 @@ class Resolve(Generic[K]):
 
 @dataclass(slots=True)
 class Opened:
-    """``user``: who the other side has shown to be; "" where nobody asked."""
+    """``user``: the user that the other side has proved to be; "" where nobody asked."""
 
     handshake: Message
     user: str = ""
@@ -192,7 +192,7 @@ class Connection(Generic[K]):
         self._asked_by = 0
         """The coordination id of that message; it may be 0."""
         self._welcome: Message | None = None
-        """What opens the channel once the other side has shown itself."""
+        """The message that opens the channel once the other side has shown itself."""
         self._abandoned: set[int] = set()
         self._next_identifier = 1
         self.last_heard = now
@@ -513,7 +513,7 @@ class Connection(Generic[K]):
 
 
 def unexpected(error: Exception) -> InternalError:
-    """What the peer is told when a handler raises something that is not a RemudaError."""
+    """The error that the peer gets when a handler raises another one than a RemudaError."""
     return InternalError(
         f"{type(error).__name__}: {error}",
         hint="This is a bug in Remuda; the member's log has more.",
@@ -529,7 +529,7 @@ def _port_closed(cause: OSError) -> bool:
 
 
 def refused(host: str, port: int, cause: OSError | ValueError) -> ConnectionRefused:
-    """What the caller is told when nobody can be reached at an address. A ValueError (a
+    """The error of a caller when nobody can be reached at an address. A ValueError (a
     UnicodeError of IDNA among them) says that ``host`` cannot be the name of a host."""
     if not isinstance(cause, OSError):
         return ConnectionRefused(f"{host!r} is no name of a host: {cause}")

@@ -222,7 +222,7 @@ class FrameReader:
         self._start, self._end = 0, held
 
     def opening(self) -> bytes:
-        """The first two bytes of what could not be cut: what else a stranger may speak."""
+        """The first two bytes of a frame that could not be cut tell the protocol of a stranger."""
         return bytes(self._view[self._start : min(self._start + 2, self._end)])
 
     def single(self, count: int) -> Frame | None:

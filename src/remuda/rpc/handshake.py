@@ -66,7 +66,7 @@ class Versions:
 
 @dataclass(frozen=True, slots=True)
 class ChannelProtocol:
-    """What distinguishes the channels on the wire."""
+    """The differences of the channels on the wire."""
 
     kind: ChannelKind
     number: int

@@ -1,4 +1,4 @@
-"""Rows of known column types as bytes: what keys, values and small results travel as.
+"""Rows of known column types as bytes, the form in which keys, values and small results travel.
 
 A protobuf message per value costs several times more, and a get consists of little else. Both
 sides know the types (of a map's schema by id and version, of a result by its announced columns), so

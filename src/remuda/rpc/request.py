@@ -1,4 +1,4 @@
-"""A request of the peer, as a handler gets it, and what a client receives."""
+"""A request of the peer, as a handler gets it, and the messages that a client receives."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def serialized(body: Body) -> bytes:
 
 @dataclass(slots=True)
 class Incoming:
-    """What ``receive`` gives: the answer to a ``send_request``, or a REQUEST of the server.
+    """The result of ``receive``: the answer to a ``send_request``, or a REQUEST of the server.
 
     ``is_reply``: ``coordination_id`` is what ``send_request`` returned, ``error`` the server's
     typed error or None. Otherwise it is the server's request, to answer with ``acknowledge``
@@ -87,7 +87,7 @@ class PeerRequest(Generic[C]):
 
     @property
     def user(self) -> str:
-        """Who the client has shown to be; "" where nobody asked."""
+        """The user that the client has proved to be; "" where nobody asked."""
         return self.channel.user
 
     @property

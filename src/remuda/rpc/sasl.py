@@ -1,5 +1,5 @@
-"""Who is there: the exchanges by which a client shows its user and members show that they belong
-to one cluster. Pure; random numbers come from outside.
+"""Proofs of identity: the exchanges by which a client shows its user and members show that they
+belong to one cluster. Pure; random numbers come from outside.
 
 Users (user channel): SASL's PLAIN, as Drill has it: ``authorize as\\0user\\0password``.
 
@@ -49,7 +49,7 @@ PASSWORD_PROPERTY: Final = "password"  # noqa: S105 (a name)
 
 @dataclass(frozen=True, slots=True)
 class Credentials:
-    """What a user says; still to be checked."""
+    """The name and password that a user has sent, still to be checked."""
 
     user: str
     password: str = field(repr=False)

@@ -13,12 +13,12 @@ from remuda.rpc.tls_transport import TlsLayer
 
 Verifier: TypeAlias = Callable[[Credentials, str, Callable[[str | RemudaError], None]], None]
 """``verifier(credentials, host of the other side, told)``: ``told`` hears, on the loop and at some
-time, which user that is, or what is wrong."""
+time, which user that is, or the error."""
 
 
 @dataclass(frozen=True, slots=True)
 class Guard:
-    """What lets strangers in: an exchange for each, and, for users, who checks their passwords."""
+    """The doorkeeper of strangers: an exchange for each, and a verifier of users' passwords."""
 
     exchange: Callable[[], ServerExchange]
     verifier: Verifier | None = None
@@ -44,7 +44,7 @@ class Strangers:
         return len(self._waiting)
 
     def add(self, channel: Stranger, layer: TlsLayer | None) -> None:
-        """``layer``: what is below the channel until TLS is through."""
+        """``layer``: the transport below the channel until TLS is through."""
         if len(self._waiting) >= self._most:
             oldest = next(iter(self._waiting))
             self._drop(oldest, LimitExceeded(f"{self._most} others wait to be let in"))

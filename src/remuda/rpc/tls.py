@@ -34,13 +34,14 @@ class TlsFiles:
     certificate: str = ""
     key: str = ""
     server_name: str = ""
-    """What the certificate of the other side must name, if not the host that was dialled."""
+    """The name that the certificate of the other side must have, if not the host that was
+    dialled."""
     minimum: str = "1.3"
 
 
 @dataclass(frozen=True, slots=True)
 class ClientTls:
-    """How to connect with TLS. ``server_name``: what the certificate must name; "" = the host."""
+    """How to connect with TLS. ``server_name``: the name in the certificate; "" = the host."""
 
     context: ssl.SSLContext
     server_name: str = ""
@@ -222,7 +223,7 @@ _ALERTS: Final = {
 
 
 def failure(problem: ssl.SSLError, peer: str, *, accepting: bool) -> RemudaError:
-    """What an error of OpenSSL means to the user."""
+    """The meaning of an error of OpenSSL to the user."""
     if isinstance(problem, ssl.SSLCertVerificationError):
         return TlsFailed(
             f"the certificate of {peer} is not accepted: {problem.verify_message}",
@@ -251,7 +252,7 @@ def failure(problem: ssl.SSLError, peer: str, *, accepting: bool) -> RemudaError
 
 
 def tls_needed(kind: str) -> TlsFailed:
-    """What a client without TLS is told on a port that has it."""
+    """The answer to a client without TLS on a port that has it."""
     return TlsFailed(
         f"the {kind} channel of this member speaks TLS only", hint="Connect with TLS switched on."
     )

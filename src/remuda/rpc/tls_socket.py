@@ -18,8 +18,8 @@ _RECEIVE_SIZE = 64 * 1024
 
 
 class TlsSocket:
-    """What a blocking channel uses of a socket, encrypted. Raises OSErrors as a socket does, and
-    TlsFailed."""
+    """The part of a socket that a blocking channel uses, encrypted. Raises OSErrors as a socket
+    does, and TlsFailed."""
 
     def __init__(
         self,

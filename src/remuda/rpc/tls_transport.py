@@ -48,7 +48,7 @@ class TlsLayer(asyncio.Protocol):
         server_name: str | None = None,
         to_strangers: bytes = b"",
     ) -> None:
-        """``to_strangers``: what a client is answered that begins without TLS."""
+        """``to_strangers``: the answer to a client that begins without TLS."""
         self._above = above
         self._context = context
         self._peer = peer
@@ -203,7 +203,7 @@ class TlsLayer(asyncio.Protocol):
 
 
 class TlsTransport(asyncio.Transport):
-    """What a channel writes to."""
+    """The transport that a channel writes to."""
 
     def __init__(self, layer: TlsLayer) -> None:
         super().__init__()

@@ -2,7 +2,7 @@
 
 A ``Channel`` is the protocol object of one TCP connection, on either side. Frames are received
 into the reader's own buffers (BufferedProtocol), requests are dispatched synchronously from the
-read callback, and what is written meanwhile leaves in one piece at its end. Works on any loop;
+read callback, and their replies leave in one piece at its end. Works on any loop;
 members run uvloop, which also gathers writes made later in the same turn.
 """
 
@@ -193,7 +193,7 @@ class Channel(asyncio.BufferedProtocol):
             self._shut(reason, linger=False)
 
     def part(self, rpc_type: int, body: Body) -> None:
-        """Send a last message. What comes after it is read (so no reset overtakes it), and lost."""
+        """Send a last message. Later input is read (so no reset overtakes it), and lost."""
         if not self.closed:
             self.send(rpc_type, body)
             self._shut(ConnectionBroken(f"{self.peer} was told goodbye"), linger=True)
@@ -320,7 +320,7 @@ class Channel(asyncio.BufferedProtocol):
         self._perform(connection.receive(frame))
 
     def _take_all(self, frames: list[Frame]) -> None:
-        """Several frames of one read: what is written meanwhile leaves in one piece."""
+        """Several frames of one read: replies to them leave in one piece."""
         reader = self._reader
         corked: list[Buffer] = []
         self._corked = corked

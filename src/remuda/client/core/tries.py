@@ -69,9 +69,9 @@ class Tries:
 
     A request that was refused before anything was done is sent again until ``timeout`` seconds have
     passed, reads and writes alike, and so is a write that has lost a member and has changed
-    nothing. What was lost with its connection is sent again ``repeats`` times: the caller says by
-    it that the request may run twice. What was made for an older schema of its map is sent again
-    once.
+    nothing. A request that was lost with its connection is sent again ``repeats`` times: the caller
+    says by it that the request may run twice. A request for an older schema of its map is sent
+    again once.
     """
 
     __slots__ = (

@@ -30,8 +30,8 @@ MEMORY_SHOWN = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class OperatorProfile:
-    """What one operator did on one member, all its instances together; the times are those of the
-    slowest one. ``seconds`` and ``wait`` exclude its inputs."""
+    """The work of one operator on one member, all its instances together; the times are those of
+    the slowest one. ``seconds`` and ``wait`` exclude its inputs."""
 
     rows: int
     batches: int

@@ -90,7 +90,7 @@ def _actual(members: Mapping[int, OperatorProfile]) -> Json:
 
 
 def _more(profile: OperatorProfile) -> Json:
-    """What is worth a line only where there is any."""
+    """Figures that get a line only where there are any."""
     found = {
         "Bytes": profile.bytes,
         "Wait Time": round(profile.wait * 1e3, 3),

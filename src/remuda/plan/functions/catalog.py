@@ -4,7 +4,7 @@ The binder resolves every call here and makes all conversions explicit; the eval
 the functions under these names and may rely on the argument types that ``resolve`` chose. Types
 follow PostgreSQL unless a function says otherwise.
 
-What the evaluator may rely on, beyond the types of each ``Signature``:
+Guarantees for the evaluator, beyond the types of each ``Signature``:
 
 - comparisons, ``coalesce``, ``nullif``, ``greatest``, ``least``: all arguments have one type
   (only the length of text, and CHAR against VARCHAR, may differ);

@@ -1,4 +1,4 @@
-"""The fields of dates and times: what ``extract`` and ``date_trunc`` take."""
+"""The fields of dates and times that ``extract`` and ``date_trunc`` take."""
 
 from __future__ import annotations
 

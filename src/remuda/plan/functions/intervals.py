@@ -30,7 +30,7 @@ INTERVAL_FIELDS: Final = (
     "microseconds", "milliseconds", "second", "minute", "hour", "day", "month", "quarter", "year",
     "decade", "century", "millennium", "epoch",
 )  # fmt: skip
-"""What ``extract`` takes out of an interval."""
+"""The fields that ``extract`` takes out of an interval."""
 
 
 def moved_type(point: SqlType) -> SqlType:

@@ -1,4 +1,4 @@
-"""What the catalog of functions is made of: entries, signatures, resolvers of argument types."""
+"""The parts of the catalog of functions: entries, signatures, resolvers of argument types."""
 
 from __future__ import annotations
 

@@ -75,7 +75,7 @@ def _fixed(sql_type: SqlType, array: pa.Array) -> Values:
 
 
 def _known(values: Values, array: pa.Array) -> Values:
-    """``values``, 0 where ``array`` is NULL: what lies there is nobody's business."""
+    """``values``, 0 where ``array`` is NULL: the bytes below NULLs stay private."""
     if not array.null_count:
         return values
     valid = pc.is_valid(array).to_numpy(zero_copy_only=False)

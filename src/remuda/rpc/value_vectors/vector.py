@@ -39,7 +39,7 @@ from remuda.rpc.messages.vectors_pb2 import (
 )
 
 OFFSETS, BITS, DATA = "$offsets$", "$bits$", "$data$"
-"""What Drill calls the parts of a vector; its clients check the names. The values of a nullable
+"""Drill's names of the parts of a vector; its clients check the names. The values of a nullable
 vector have the name and the type of the vector itself: the JDBC driver refuses any other."""
 
 _MINOR_TYPES: dict[Kind, MinorType] = {
