@@ -265,7 +265,7 @@ def test_another_version_is_refused_and_told(cluster: Any) -> None:
     hello = user_pb2.UserToBitHandshake(rpc_version=99, channel=user_pb2.USER)
     answer = raw(cluster, encode(Frame(REQUEST, 1, 0, hello.SerializeToString())))
     reader = FrameReader()
-    reader.buffer()[: len(answer)] = answer
+    reader.room[: len(answer)] = answer
     (frame,) = reader.received(len(answer))
     welcome = user_pb2.BitToUserHandshake.FromString(frame.pbody)
     assert welcome.status == user_pb2.RPC_VERSION_MISMATCH

@@ -40,7 +40,7 @@ def frames(effects):
         if isinstance(effect, Write):
             data = b"".join(map(bytes, effect.data))
             reader = FrameReader()
-            reader.buffer()[: len(data)] = data
+            reader.room[: len(data)] = data
             out += reader.received(len(data))
     return out
 

@@ -43,7 +43,7 @@ def feed(reader: FrameReader, data: bytes, step: int | None = None) -> list[Fram
     frames = []
     position = 0
     while position < len(data):
-        view = reader.buffer()
+        view = reader.room
         count = min(len(view), len(data) - position, step or len(view))
         assert count > 0
         view[:count] = data[position : position + count]
@@ -70,7 +70,7 @@ def test_a_single_frame_is_read_as_by_the_general_way(
         data[position] = wrong
     general, reader = FrameReader(), FrameReader()
     expected = feed(general, bytes(data), 1)
-    reader.buffer()[: len(data)] = data
+    reader.room[: len(data)] = data
     found = reader.single(len(data))
     assert ([found] if found else reader.received(len(data))) == expected
     assert type(reader.error) is type(general.error)
@@ -109,7 +109,7 @@ def test_a_large_pbody_arrives_in_one_piece():
     frame = Frame(REQUEST, 1, 3, b"q" * (3 * RECEIVE_BUFFER_SIZE), b"tail")
     reader = FrameReader()
     assert feed(reader, encode(frame) * 2) == [frame] * 2
-    assert len(reader.buffer()) == RECEIVE_BUFFER_SIZE, "the large buffer is given back"
+    assert len(reader.room) == RECEIVE_BUFFER_SIZE, "the large buffer is given back"
 
 
 @pytest.mark.parametrize("offset", [-2, -1, 0, 1, 2, 13])

@@ -84,7 +84,7 @@ def frames_of(data: bytes) -> list[Frame]:
     found = []
     view = memoryview(data)
     while view:
-        room = reader.buffer()
+        room = reader.room
         count = min(len(room), len(view))
         room[:count] = view[:count]
         found += reader.received(count)

@@ -63,7 +63,7 @@ def raw(effects) -> bytes:
 def frames(effects):
     data = raw(effects)
     reader = FrameReader()
-    reader.buffer()[: len(data)] = data
+    reader.room[: len(data)] = data
     return reader.received(len(data))
 
 

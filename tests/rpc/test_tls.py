@@ -331,7 +331,7 @@ def test_a_stranger_may_send_tiny_frames_only(run, files, certificates):
             writer.write(encode_head(REQUEST, 1, 0, large.SerializeToString()))
             reader_ = FrameReader()
             data = await reader.read()
-            reader_.buffer()[: len(data)] = data
+            reader_.room[: len(data)] = data
             (answer,) = reader_.received(len(data))
             assert b"FrameTooLarge" in answer.pbody
             writer.close()

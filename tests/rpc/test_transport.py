@@ -307,7 +307,7 @@ async def raw_exchange(server, data: bytes) -> list[Frame]:
     answer = first + await stream.read()
     writer.close()
     reader = FrameReader()
-    reader.buffer()[: len(answer)] = answer
+    reader.room[: len(answer)] = answer
     return reader.received(len(answer))
 
 
@@ -346,7 +346,7 @@ def test_a_stranger_may_not_send_more_than_a_handshake(run):
             writer.write(head + bytes(100_000))  # and no more: the refusal does not wait for it
             answer = await stream.read()
             reader = FrameReader()
-            reader.buffer()[: len(answer)] = answer
+            reader.room[: len(answer)] = answer
             (refusal,) = reader.received(len(answer))
             assert (refusal.mode, refusal.coordination_id) == (2, 5)
             assert user_pb2.PBError.FromString(refusal.pbody).kind == "FrameTooLarge"

@@ -375,7 +375,7 @@ class Simulation:
 def pbody(sent: Sent) -> bytes:
     reader, left = FrameReader(), memoryview(sent.frame)
     while True:
-        view = reader.buffer()
+        view = reader.room
         count = min(len(view), len(left))  # a frame may be larger than what is read at once
         view[:count] = left[:count]
         left = left[count:]

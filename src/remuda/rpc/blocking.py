@@ -39,7 +39,7 @@ from remuda.rpc.connection import (
     Write,
     refused,
 )
-from remuda.rpc.frame import RESPONSE, Buffer, FrameReader
+from remuda.rpc.frame import RESPONSE, Buffer, Frame, FrameReader
 from remuda.rpc.handshake import ACK_TYPE
 from remuda.rpc.messages import user_pb2
 from remuda.rpc.request import Body, Incoming, said_goodbye, serialized
@@ -287,7 +287,7 @@ class BlockingChannel:
             self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, _timeval(bound))
             self._receive_timeout = bound
         try:
-            count = self._socket.recv_into(self._reader.buffer())
+            count = self._socket.recv_into(self._reader.room)
         except BlockingIOError:  # SO_RCVTIMEO
             for effect in self._connection.tick(_now()):
                 self._perform(effect)
@@ -312,7 +312,7 @@ class BlockingChannel:
             if frame.mode == RESPONSE and frame.coordination_id == self._awaited:  # the usual case
                 del connection.pending[self._awaited]
                 self._awaited = 0
-                self._answer = Reply(frame.rpc_type, frame.pbody, frame.dbody)
+                self._answer = frame
                 continue
             for effect in connection.receive(frame):
                 self._perform(effect)
@@ -327,7 +327,7 @@ class BlockingChannel:
             outcome, identifier = effect.outcome, effect.identifier
             if identifier == self._awaited:
                 self._answer = outcome
-            elif isinstance(outcome, Reply):
+            elif isinstance(outcome, Frame):
                 self._arrived.append(
                     Incoming(True, identifier, outcome.rpc_type, outcome.pbody, outcome.dbody)
                 )
@@ -396,7 +396,7 @@ class BlockingChannel:
         if not isinstance(self._socket, socket.socket):
             return
         with contextlib.suppress(OSError):  # nothing more has come
-            while count := self._socket.recv_into(self._reader.buffer(), 0, socket.MSG_DONTWAIT):
+            while count := self._socket.recv_into(self._reader.room, 0, socket.MSG_DONTWAIT):
                 self._take(count)
 
     def _transmit_rest(self, pending: list[Buffer], sent: int, ends: float | None) -> None:

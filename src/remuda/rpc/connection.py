@@ -93,13 +93,8 @@ _PONG_FRAME = encode_head(PONG, 0, 0, b"\x08\x01")
 K = TypeVar("K")
 
 
-@dataclass(slots=True)
-class Reply:
-    """The answer to a request. ``dbody`` is b"" when absent."""
-
-    rpc_type: int
-    pbody: bytes
-    dbody: memoryview | bytes
+Reply: TypeAlias = Frame
+"""The answer to a request: the frame in which it came."""
 
 
 @dataclass(slots=True)
@@ -294,7 +289,7 @@ class Connection(Generic[K]):
             )
         token = self.pending.pop(identifier)
         if frame.mode == RESPONSE:
-            return [Resolve(identifier, token, Reply(frame.rpc_type, frame.pbody, frame.dbody))]
+            return [Resolve(identifier, token, frame)]
         return [Resolve(identifier, token, self._failure_of(frame))]
 
     def _failure_of(self, frame: Frame) -> RemudaError:

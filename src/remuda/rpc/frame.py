@@ -172,7 +172,7 @@ class FrameReader:
 
     ::
 
-        view = reader.buffer();  n = recv_into(view);  for frame in reader.received(n): ...
+        n = recv_into(reader.room);  for frame in reader.received(n): ...
         if reader.error is not None: close the connection
 
     Small frames are cut out of one reused buffer. The dbody of a large frame gets an aligned
@@ -181,7 +181,7 @@ class FrameReader:
     """
 
     __slots__ = ("_body", "_body_filled", "_buffer", "_end", "_frame", "_start", "_view",
-                 "_wanted", "error", "refused_id", "size_max")  # fmt: skip
+                 "_wanted", "error", "refused_id", "room", "size_max")  # fmt: skip
 
     def __init__(self, size_max: int = FRAME_SIZE_MAX) -> None:
         self.size_max = size_max
@@ -197,9 +197,10 @@ class FrameReader:
         self._frame: Frame | None = None  # whose dbody is being received
         self._body: memoryview = self._view[:0]
         self._body_filled = 0
+        self.room = self._view
+        """Where to receive the next bytes; never empty. It changes when bytes are taken in."""
 
-    def buffer(self, sizehint: int = -1) -> memoryview:  # noqa: ARG002
-        """Where to receive the next bytes; never empty. ``sizehint`` is asyncio's, and ignored."""
+    def _next_room(self) -> memoryview:
         if self._frame is not None:
             return self._body[self._body_filled :]
         if self._end == 0:
@@ -243,14 +244,17 @@ class FrameReader:
         if self.error is not None:
             self._start = self._end = 0
             self._frame = None
+            self.room = self._view
             return []
         frame = self._frame
         if frame is not None:
             self._body_filled += count
             if self._body_filled < len(self._body):
+                self.room = self._body[self._body_filled :]
                 return []
             self._frame = None
             self._body = self._view[:0]
+            self.room = self._next_room()
             return [frame]
         self._end += count
         frames: list[Frame] = []
@@ -265,6 +269,7 @@ class FrameReader:
             if len(self._buffer) != RECEIVE_BUFFER_SIZE:
                 self._buffer = bytearray(RECEIVE_BUFFER_SIZE)
                 self._view = memoryview(self._buffer)
+        self.room = self._next_room()
         return frames
 
     def _cut(self, frames: list[Frame]) -> bool:

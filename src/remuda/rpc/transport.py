@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import ParamSpec, TypeAlias, cast
 
 from google.protobuf.message import Message
@@ -46,7 +47,7 @@ from remuda.rpc.connection import (
 )
 from remuda.rpc.frame import REQUEST, RESPONSE, Buffer, Frame, FrameReader, encode_head
 from remuda.rpc.handshake import application_of
-from remuda.rpc.request import Body, Buffers, PeerRequest, serialized
+from remuda.rpc.request import Body, Buffers, PeerRequest
 from remuda.rpc.sasl import ClientExchange, Credentials
 from remuda.rpc.strangers import Guard
 from remuda.rpc.tls import HELLO_MARK, NOT_HERE, ClientTls
@@ -58,6 +59,8 @@ __all__ = [
 ]  # fmt: skip
 
 OnReply: TypeAlias = Callable[[Reply | RemudaError], None]
+Asker: TypeAlias = "OnReply | asyncio.Future[Reply]"
+"""What gets the answer to a request: a function, or the future that a task waits for."""
 Handler: TypeAlias = Callable[["Request"], None]
 
 WRITE_BUFFER_HIGH = 8 * MIB
@@ -116,11 +119,14 @@ class Channel(asyncio.BufferedProtocol):
         self._hello, self._answer = hello, answer
         self._guard, self._login = guard, login
         self._reader = FrameReader(FRAME_SIZE_MAX if answer is None else HANDSHAKE_SIZE_MAX)
-        self._connection: Connection[OnReply]
+        self._connection: Connection[Asker]
         self._transport: asyncio.Transport
         self._timer: asyncio.TimerHandle | None = None
         self._corked: list[Buffer] | None = None
-        self.get_buffer = self._reader.buffer  # type: ignore[method-assign]
+        self._put: Callable[[Buffer], object]
+        """Writes the head of a frame: to the transport, or to what leaves later in one piece."""
+        # Called with a size that it does not want; ``getattr`` takes it as a default.
+        self.get_buffer = partial(getattr, self._reader, "room")  # type: ignore[method-assign]
 
     @property
     def handshake(self) -> Message:
@@ -148,21 +154,10 @@ class Channel(asyncio.BufferedProtocol):
         (user channel) or MemberUnavailable (control and data channel).
         """
         future: asyncio.Future[Reply] = self._loop.create_future()
-
-        def settle(outcome: Reply | RemudaError) -> None:
-            if future.done():
-                return
-            if isinstance(outcome, Reply):
-                future.set_result(outcome)
-            else:
-                future.set_exception(outcome)
-
-        identifier = self._request(rpc_type, body, dbody, settle)
+        identifier = self._request(rpc_type, body, dbody, future)
         timer = None
         if timeout is not None:
-            timer = self._loop.call_later(
-                timeout, lambda: settle(self._overdue(identifier, timeout))
-            )
+            timer = self._loop.call_later(timeout, self._overdue, future, identifier, timeout)
         try:
             return await future
         except asyncio.CancelledError:
@@ -184,7 +179,11 @@ class Channel(asyncio.BufferedProtocol):
         if self.closed:
             return
         pbody = body if isinstance(body, bytes) else body.SerializeToString()
-        self._write(self._connection.one_way(rpc_type, pbody, _size(dbody) if dbody else 0), dbody)
+        head = self._connection.one_way(rpc_type, pbody, _size(dbody) if dbody else 0)
+        if dbody:
+            self._write(head, dbody)
+        else:
+            self._put(head)
 
     def close(self, error: RemudaError | None = None) -> None:
         """Flush and close; pending requests fail with ``error`` (default ConnectionBroken)."""
@@ -204,16 +203,21 @@ class Channel(asyncio.BufferedProtocol):
 
     # ---- sending ----
 
-    def _request(self, rpc_type: int, body: Body, dbody: Buffers, on_reply: OnReply) -> int:
-        pbody, size = serialized(body), _size(dbody) if dbody else 0
-        identifier, head = self._connection.request(rpc_type, pbody, size, on_reply)
-        self._write(head, dbody)
+    def _request(self, rpc_type: int, body: Body, dbody: Buffers, asker: Asker) -> int:
+        pbody = body if isinstance(body, bytes) else body.SerializeToString()
+        size = _size(dbody) if dbody else 0
+        identifier, head = self._connection.request(rpc_type, pbody, size, asker)
+        if dbody:
+            self._write(head, dbody)
+        else:
+            self._put(head)
         return identifier
 
-    def _overdue(self, identifier: int, timeout: float) -> RemudaError:
+    def _overdue(self, future: asyncio.Future[Reply], identifier: int, timeout: float) -> None:
         self._connection.abandon(identifier)
         kind = QueryTimeout if self.kind is ChannelKind.USER else MemberUnavailable
-        return kind(f"{self.peer} did not answer within {timeout:g} s")
+        if not future.done():
+            future.set_exception(kind(f"{self.peer} did not answer within {timeout:g} s"))
 
     def respond(self, identifier: int, rpc_type: int, body: Body, dbody: Buffers) -> None:
         pbody = body if isinstance(body, bytes) else body.SerializeToString()
@@ -221,10 +225,10 @@ class Channel(asyncio.BufferedProtocol):
         self.unanswered -= 1
         if self.closed:
             return
-        if self._corked is None and not dbody and self.writable:
-            self._transport.write(head)
-        else:
+        if dbody:
             self._write(head, dbody)
+        else:
+            self._put(head)
 
     def respond_failure(self, identifier: int, error: RemudaError) -> None:
         self.unanswered -= 1
@@ -237,12 +241,16 @@ class Channel(asyncio.BufferedProtocol):
             corked.append(head)
             corked.extend(dbody)
             return
-        if dbody:
-            self._flush([head, *dbody])
-        else:
-            self._transport.write(head)
+        self._flush([head, *dbody])
         if not self.writable:
             self._bound_write_buffer()
+
+    def _uncorked(self) -> Callable[[Buffer], object]:
+        return self._transport.write if self.writable else self._put_bounded
+
+    def _put_bounded(self, head: Buffer) -> None:
+        self._transport.write(head)
+        self._bound_write_buffer()
 
     def _flush(self, parts: list[Buffer]) -> None:
         """Write the parts in order, small neighbours joined."""
@@ -273,6 +281,7 @@ class Channel(asyncio.BufferedProtocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast("asyncio.Transport", transport)  # uvloop's is no subclass of it
         transport = self._transport
+        self._put = self._uncorked()
         self.connected = True
         tcp.prepare(transport.get_extra_info("socket"))
         transport.set_write_buffer_limits(high=WRITE_BUFFER_HIGH, low=WRITE_BUFFER_LOW)
@@ -313,9 +322,12 @@ class Channel(asyncio.BufferedProtocol):
                 self._dispatch(frame)
                 return
         elif frame.mode == RESPONSE:
-            on_reply = connection.pending.pop(frame.coordination_id, None)
-            if on_reply is not None:
-                self._call(on_reply, Reply(frame.rpc_type, frame.pbody, frame.dbody))
+            asker = connection.pending.pop(frame.coordination_id, None)
+            if asker is not None:
+                if not isinstance(asker, asyncio.Future):
+                    self._call(asker, frame)
+                elif not asker.done():  # a task that was cancelled abandons it in its next step
+                    asker.set_result(frame)
                 return
         self._perform(connection.receive(frame))
 
@@ -323,7 +335,7 @@ class Channel(asyncio.BufferedProtocol):
         """Several frames of one read: replies to them leave in one piece."""
         reader = self._reader
         corked: list[Buffer] = []
-        self._corked = corked
+        self._corked, self._put = corked, corked.append
         try:
             for frame in frames:
                 self._take(frame)
@@ -332,7 +344,7 @@ class Channel(asyncio.BufferedProtocol):
                     self._write(NOT_HERE, ())
                 self._perform(self._connection.malformed(reader.error, reader.refused_id))
         finally:
-            self._corked = None
+            self._corked, self._put = None, self._uncorked()
             if corked and not self._transport.is_closing():
                 self._flush(corked)
                 if not self.writable:
@@ -352,9 +364,13 @@ class Channel(asyncio.BufferedProtocol):
 
     def pause_writing(self) -> None:
         self.writable = False
+        if self._corked is None:
+            self._put = self._uncorked()
 
     def resume_writing(self) -> None:
         self.writable = True
+        if self._corked is None:
+            self._put = self._uncorked()
         for callback in list(self.on_writable):
             self._call(callback)
 
@@ -362,14 +378,14 @@ class Channel(asyncio.BufferedProtocol):
 
     def _perform(
         self,
-        effects: Sequence[Write | Deliver | Resolve[OnReply] | Opened | Close | Verify | Delay],
+        effects: Sequence[Write | Deliver | Resolve[Asker] | Opened | Close | Verify | Delay],
     ) -> None:
         for effect in effects:
             kind = type(effect)
             if kind is Deliver:
                 self._dispatch(effect.frame)  # type: ignore[union-attr]
             elif kind is Resolve:
-                self._call(effect.token, effect.outcome)  # type: ignore[union-attr]
+                self._resolve(effect.token, effect.outcome)  # type: ignore[union-attr]
             elif isinstance(effect, Write):
                 self._write(effect.data[0], effect.data[1:])
             elif isinstance(effect, Opened):
@@ -398,6 +414,16 @@ class Channel(asyncio.BufferedProtocol):
             self._perform(self._connection.refused(error))
 
         self._loop.call_later(seconds, refuse)
+
+    def _resolve(self, asker: Asker, outcome: Reply | RemudaError) -> None:
+        if not isinstance(asker, asyncio.Future):
+            self._call(asker, outcome)
+        elif asker.done():
+            return
+        elif isinstance(outcome, RemudaError):
+            asker.set_exception(outcome)
+        else:
+            asker.set_result(outcome)
 
     def _call(self, callback: Callable[P, None], *args: P.args, **kwargs: P.kwargs) -> None:
         try:

@@ -102,7 +102,7 @@ class TestWhoIsThere:
             data = await reader.read()
             writer.close()
             frames = FrameReader()
-            frames.buffer()[: len(data)] = data
+            frames.room[: len(data)] = data
             welcome, failure = frames.received(len(data))
             answer = user_pb2.BitToUserHandshake.FromString(welcome.pbody)
             assert answer.status == user_pb2.AUTH_REQUIRED
