@@ -9,14 +9,15 @@ does not change from request to request is serialized once.
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable
-from functools import lru_cache
+from collections.abc import Callable, Iterable
+from functools import lru_cache, partial
 from typing import Final
 
 from remuda.rpc.frame import varint
 from remuda.rpc.messages import common_pb2, control_pb2, user_pb2
 
-_clock: Final = struct.Struct("<cq").pack  # field 1, sfixed64
+encode_clock: Final[Callable[[int], bytes]] = partial(struct.Struct("<cq").pack, b"\x09")
+"""The clock of a ``Context``, which comes before its rest."""
 _query_id: Final = struct.Struct("<3sqcq").pack
 _form: Final = struct.Struct("<cQ").pack
 _SHORT: Final = 128
@@ -44,11 +45,12 @@ def field(tag: bytes, data: bytes) -> bytes:
 
 def encode_context(clock: int, view: int, sender: int = 0) -> bytes:
     """A ``Context``."""
-    return _clock(b"\x09", clock) + _context_rest(view, sender)
+    return encode_clock(clock) + context_rest(view, sender)
 
 
 @lru_cache(maxsize=64)
-def _context_rest(view: int, sender: int) -> bytes:
+def context_rest(view: int, sender: int = 0) -> bytes:
+    """A ``Context`` but for its clock."""
     return common_pb2.Context(view=view, sender=sender).SerializeToString()
 
 
@@ -75,7 +77,7 @@ def encode_rows(rows: Iterable[bytes | None], context: bytes) -> bytes:
             parts.append(b"\x0a%c\x0a%c%b" % (size + 2, size, row))
         else:
             parts.append(field(b"\x0a", field(b"\x0a", row)))
-    parts.append(field(b"\x12", context))
+    parts.append(b"\x12%c%b" % (len(context), context))  # a context has some 20 bytes
     return b"".join(parts)
 
 

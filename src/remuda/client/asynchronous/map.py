@@ -68,9 +68,9 @@ class Map(ChangedEntries, Aggregates, Listening, Lifetimes, Generic[K, V]):
 
     async def get(self, key: K, default: Any = None) -> Any:
         """The value of ``key``, or ``default``."""
-        deadline = self._core.deadline()
-        binding = self._binding
-        if binding is None or binding.view is not self._core.view:
+        core, binding = self._core, self._binding
+        deadline = Deadline(core.patience)
+        if binding is None or binding.view is not core.members.view:
             binding = await self._bound_perhaps(deadline)
         try:
             physical = binding.codec.key(key)

@@ -67,6 +67,8 @@ class Core:
     def __init__(self, addresses: Sequence[Address], settings: Settings, ports: Ports) -> None:
         self.addresses = tuple(addresses)
         self.settings = settings
+        self.patience = settings.timeout or settings.request_timeout
+        """Seconds that an operation may take, with all its tries."""
         self.ports = ports
         self.clock = Clock()
         self.members = KnownMembers(ports, settings, self.hear_of_view)
@@ -92,6 +94,7 @@ class Core:
         ends after so many seconds, whatever it waits for."""
         made = copy.copy(self)
         made.settings = replace(self.settings, timeout=seconds)
+        made.patience = seconds or self.settings.request_timeout
         return made
 
     @property
@@ -138,8 +141,7 @@ class Core:
 
     def deadline(self) -> Deadline:
         """Of an operation that begins now, with all its tries."""
-        settings = self.settings
-        return Deadline(settings.timeout or settings.request_timeout)
+        return Deadline(self.patience)
 
     def limited(self, options: RunOptions) -> RunOptions:
         """The options of a statement, with the timeout of this client unless they have one."""
@@ -155,9 +157,8 @@ class Core:
 
     def ask(self, owner: int, call: Call[T], deadline: Deadline) -> Coroutine[Any, Any, T]:
         """One try of a request for the owner of its keys. The caller that routes it tries again."""
-        if self.members.detoured(owner):
-            return self._round(owner, call, deadline)
-        return self.pool(owner).call(call, deadline)
+        port = self.members.direct(owner)
+        return self._round(owner, call, deadline) if port is None else port.call(call, deadline)
 
     async def write(self, owner: int, call: Call[T], deadline: Deadline, name: str = "") -> T:
         """``ask`` for a write (of the map ``name``): OutcomeUnknown when its answer was lost."""

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from remuda.datatypes.hashes.keyhash import hash_arrays, hasher, partition_of, partitions_of
+from remuda.datatypes.hashes.keyhash import hash_arrays, partitioner, partitions_of
 from remuda.datatypes.schema import MapSchema
 from remuda.datatypes.values import PhysicalValue
 from remuda.datatypes.view import View
@@ -26,14 +26,14 @@ class Router:
         # Sixteen bits are sorted by radix: a tenth of the time of longer numbers.
         self._places = places.astype(np.uint16)
         self._types = tuple(schema.columns[i].type for i in schema.partition_positions)
-        self._hash = hasher(self._types)
+        self._partition = partitioner(self._types)
         in_key = tuple(schema.key.index(name) for name in schema.partition_by)
         self._in_key = None if in_key == tuple(range(len(schema.key))) else in_key
 
     def owner(self, key: Sequence[PhysicalValue]) -> int:
         """The member that owns the entry with this key (values in key column order)."""
         parts = key if self._in_key is None else [key[i] for i in self._in_key]
-        return self._owners[partition_of(self._hash(parts))]
+        return self._owners[self._partition(parts)]
 
     def split(self, batch: pa.RecordBatch) -> list[tuple[int, pa.RecordBatch]]:
         """An engine-form batch cut by owner; the rows of an owner keep their order.

@@ -39,7 +39,7 @@ class Deadline:
 
     def remaining(self) -> float | None:
         """Seconds until the deadline, at least 0; None: there is none."""
-        return None if self._ends == inf else self.left(inf)
+        return None if self._ends == inf else max(0.0, self._ends - time.monotonic())
 
     @property
     def passed(self) -> bool:

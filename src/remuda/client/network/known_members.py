@@ -108,6 +108,15 @@ class KnownMembers:
         except KeyError:
             raise self._absent(member) from None
 
+    def direct(self, member: int) -> MemberPort | None:
+        """``port``; None while requests for the member go round it."""
+        if self._detours and self.detoured(member):
+            return None
+        try:
+            return self._by_number[member]
+        except KeyError:
+            raise self._absent(member) from None
+
     def _absent(self, member: int) -> RemudaError:
         if self.closed:
             return client_closed()

@@ -36,15 +36,15 @@ _Key: TypeAlias = tuple[int, int]
 class Line:
     """A connection and who is using it. ``load`` counts requests and conversations under way."""
 
-    def __init__(self, on_idle: Callable[[Line], None], on_silence: Callable[[], None]) -> None:
+    def __init__(self, on_silence: Callable[[], None]) -> None:
         """``on_silence`` is called now and then while somebody waits and nothing comes."""
         self.channel: Channel
         self.load = 0
         self.retired = False
-        """No new request takes it: somebody has waited for an answer in vain."""
+        """No new request takes it: somebody has waited for an answer in vain. It is closed when
+        nothing is under way on it any more."""
         self.starting = 0
         """Statements that have been sent and have no id yet."""
-        self._on_idle = on_idle
         self._on_silence = on_silence
         self._watched = False
         self._running: dict[_Key, Talk] = {}
@@ -56,10 +56,6 @@ class Line:
         self.channel = channel
         channel.on_closed.append(self._lost)
         channel.on_writable.append(self._go_on)
-
-    @property
-    def usable(self) -> bool:
-        return not self.retired and not self.channel.closed
 
     def take(self) -> None:
         self.load += 1
@@ -79,8 +75,8 @@ class Line:
 
     def give(self) -> None:
         self.load -= 1
-        if self.load == 0:
-            self._on_idle(self)
+        if self.retired and not self.load and not self.channel.closed:
+            self.channel.close()
 
     async def until_writable(self, deadline: Deadline) -> None:
         """Wait while the member takes nothing: what is sent meanwhile would pile up here.

@@ -181,7 +181,9 @@ class Lines(Contact):
             self.require_open()
         best: Line | None = None
         for line in self._lines:
-            if line.usable and (best is None or line.load < best.load):
+            if line.retired or line.channel.closed:
+                continue
+            if best is None or line.load < best.load:
                 best = line
         if best is None:
             return await self._first(deadline)
@@ -221,7 +223,7 @@ class Lines(Contact):
 
     async def _open(self) -> Line:
         begin = self.require_reachable()
-        line = Line(self._idle, self.on_silence)
+        line = Line(self.on_silence)
         try:
             channel = await transport.connect(
                 self.host,
@@ -253,8 +255,3 @@ class Lines(Contact):
     def _forget(self, line: Line) -> None:
         if line in self._lines:
             self._lines.remove(line)
-
-    def _idle(self, line: Line) -> None:
-        """Nothing is under way on a connection: one that is not trusted any more goes."""
-        if line.retired and not line.channel.closed:
-            line.channel.close()

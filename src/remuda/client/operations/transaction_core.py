@@ -330,7 +330,7 @@ class TransactionCore(Core):
     async def _send(self, call: Call[T], deadline: Deadline | None = None) -> T:
         if call.rpc_type in _NAMED:
             body = bytes(serialized(call.body)) + transaction_part(self.held.name)
-            call = replace(call, body=body)
+            call = call._replace(body=body)
         try:
             answer = await self.pool(self.held.member).call(call, deadline or self.deadline())
             self._heard = time.monotonic()

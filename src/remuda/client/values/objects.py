@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
+from operator import itemgetter
 from typing import Any, TypeAlias
 
 from remuda.client.values.convert import Encoder, encoder, mismatch, shown
@@ -53,6 +54,8 @@ class ObjectCodec:
         self._defaults = Defaults(schema)
         self._plans: dict[object, _Plan] = {}
         self.build_value = self._value_builder(value_type)
+        self.value = self._decoded_value if self._decoders else self.build_value
+        """The value object of a physical row."""
         self.build_key = self._key_builder(key_type)
 
     # --- objects to rows ---
@@ -119,8 +122,7 @@ class ObjectCodec:
             values[position] = decode(values[position])
         return values
 
-    def value(self, row: Sequence[PhysicalValue]) -> Any:
-        """The value object of a physical row."""
+    def _decoded_value(self, row: Sequence[PhysicalValue]) -> Any:
         return self.build_value(self.python_row(row))
 
     # --- how a row becomes an object ---
@@ -232,7 +234,11 @@ def _constructor(schema: MapSchema, cls: type, shape: Shape) -> _Build:
         return lambda values: cls(**{name: values[i] for name, i in pairs})
     if positions == list(range(len(positions))) and len(positions) == len(schema.columns):
         return lambda values: cls(*values)
-    return lambda values: cls(*[values[i] for i in positions])
+    if len(positions) == 1:
+        (only,) = positions
+        return lambda values: cls(values[only])
+    take = itemgetter(*positions)
+    return lambda values: cls(*take(values))
 
 
 def _keyword_only(cls: type) -> bool:

@@ -83,6 +83,21 @@ def hasher(types: Sequence[SqlType]) -> Callable[[Sequence[PhysicalValue]], int]
     return hash_many
 
 
+def partitioner(types: Sequence[SqlType]) -> Callable[[Sequence[PhysicalValue]], int]:
+    """The partition of one key, by the values of its partition columns; prepared for many calls."""
+    hash_of = hasher(types)
+    if len(types) > 1:
+        return lambda values: partition_of(hash_of(values))
+    encode = key_bytes(types[0])
+
+    def partition_by_one(values: Sequence[PhysicalValue]) -> int:  # of nearly every map
+        value = values[0]
+        found = KEY_HASH_SEED if value is None else _digest(encode(value), KEY_HASH_SEED)
+        return (found if found < _SIGN else found - _MASK - 1) % PARTITIONS
+
+    return partition_by_one
+
+
 def key_bytes(sql_type: SqlType) -> Callable[[Any], bytes]:
     """The function that gives the bytes which Spark hashes for a non-NULL value of this type."""
     kind = sql_type.kind
