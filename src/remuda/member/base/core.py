@@ -49,7 +49,7 @@ from remuda.member.state.retained_partitions import GivenAway
 from remuda.member.state.wal import NoWal
 from remuda.member.state.write_room import WriteRoom
 from remuda.rpc.messages import common_pb2
-from remuda.rpc.point_encoding import encode_context
+from remuda.rpc.point_encoding import context_rest, encode_clock
 from remuda.storage.maps.expiring_rows import estimated_rows
 from remuda.storage.maps.map_store import MapStore
 from remuda.world import World
@@ -158,7 +158,7 @@ class Core:
 
     def encoded_context(self) -> bytes:
         """``context()``, serialized."""
-        return encode_context(self.clock.last, self.view.number, self.number)
+        return encode_clock(self.clock.last) + context_rest(self.view.number, self.number)
 
     def observe(self, context: common_pb2.Context) -> None:
         """Advance the clock past that of another member. Raises as ``observe_clock``."""

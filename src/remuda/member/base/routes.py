@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from functools import partial
 
 from remuda.errors import MemberGivenUp, MemberNotReady, NotSupported, RemudaError, TakenOver
 from remuda.member.base.core import Call, Core, bug
@@ -12,6 +13,7 @@ from remuda.member.base.request_traces import traced
 from remuda.member.state.log import fields
 from remuda.rpc.messages import control_pb2, data_pb2, user_pb2
 from remuda.rpc.messages.user_pb2 import RpcType as UserType
+from remuda.rpc.request import OnAnswer
 from remuda.rpc.transport import Request
 
 log = logging.getLogger(__name__)
@@ -87,7 +89,8 @@ class UserRoutes:
         """Whether all handlers are here; a member that joins is in the view a moment earlier."""
         self._readiness = core.readiness
         self._departure = core.departure
-        self._began = core.measures.operations.begin
+        self._operations = core.measures.operations
+        self._clock = self._operations.clock
         self._audit = core.audit
         self._traces = core.traces
 
@@ -97,7 +100,8 @@ class UserRoutes:
 
     def handle(self, request: Request) -> None:
         if request.coordination_id != 0:
-            answered = self._began(request.rpc_type)
+            timer = self._operations[request.rpc_type]
+            answered: OnAnswer = partial(timer.ended, self._clock())
             if self._audit.active:
                 answered = self._audit.request(request, answered)
             if self._traces is not None:
@@ -108,13 +112,14 @@ class UserRoutes:
     def _handle(self, request: Request) -> None:
         kind = request.rpc_type
         handler = self.calls.get(kind) or self.requests.get(kind)
-        if handler is None or self._departure.closed or not self._core.serving:
+        core = self._core  # ``serving`` written out, as ``guarded`` below: the hot path
+        if handler is None or self._departure.closed or core.stopping or not core.view.number:
             guarded(request, self._serve)
             return
-        if request.rpc_type in self.primary and self._waits(request.rpc_type):
+        if kind in self.primary and not self._readiness.ready and self._waits(kind):
             self._core.serve(request, self._when_ready(request, self._handle))
             return
-        try:  # ``guarded`` written out: the hot path
+        try:
             if self._access.active:
                 self._access.check_call(request)
             handler(request)

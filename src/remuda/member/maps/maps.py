@@ -110,9 +110,9 @@ class Maps:
             self.in_transaction().on_get(call, message, found)
             return
         keys = found.unpack_keys(message.keys)
-        owner = self.owner(found, keys, call)
+        partitions = list(map(found.router.key_partition, keys))
+        owner = self.owner_of(found, partitions, call)
         if owner is None:
-            partitions = [found.router.key_partition(key) for key in keys]
             self._core.serve(call, self._scatter(call, message, message.keys, partitions))
         elif owner != self._core.number:
             self._forwarding.pass_on(call, owner)
@@ -534,7 +534,7 @@ class Maps:
 
     def owner(self, found: OpenMap, keys: Sequence[Key], call: Call) -> int | None:
         """The one member that owns all keys; None if there are several."""
-        return self.owner_of(found, [found.router.key_partition(key) for key in keys], call)
+        return self.owner_of(found, list(map(found.router.key_partition, keys)), call)
 
     def owner_of(self, found: OpenMap, partitions: Sequence[int], call: Call) -> int | None:
         """The same for the partitions of the keys."""

@@ -45,8 +45,7 @@ class OpenMap:
 
     def unpack_keys(self, packed: Iterable[bytes]) -> list[Key]:
         """Raises ProtocolError, and ObjectMismatch for a NULL in a key."""
-        unpack = self.keys.unpack
-        keys = [unpack(data) for data in packed]
+        keys = list(map(self.keys.unpack, packed))
         for key in keys:
             if None in key:
                 self.check.key(key)

@@ -24,7 +24,10 @@ def read_packed(
 ) -> list[bytes | None]:
     """The rows of ``keys``; ``counted``: as uses of the entries."""
     store = found.store
-    rows = [None if (row := store.get(key, at)) is None else pack(row) for key in keys]
+    rows: list[bytes | None] = []
+    for key in keys:
+        row = store.get(key, at)
+        rows.append(None if row is None else pack(row))
     if counted:
         store.counters.get(len(rows), rows.count(None), at)
         if store.accesses is not None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator
-from functools import partial
 from typing import Final
 
 from remuda.errors import RemudaError
@@ -14,37 +13,36 @@ from remuda.rpc.messages.user_pb2 import RpcType
 OK: Final = "ok"
 
 
-class _Timer:
+class OperationTimer:
     """One kind of request."""
 
-    __slots__ = ("histogram", "outcomes")
-
-    def __init__(self) -> None:
-        self.histogram = Histogram()
-        self.outcomes: Counter[str] = Counter()
-
-
-class Operations:
-    """``begin`` when a request comes, and what it returns when it is answered. The time between is
-    the member's alone: reading the frame and the way to the client are not in it."""
+    __slots__ = ("_clock", "histogram", "outcomes")
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
-        self._timers: dict[int, _Timer] = {}
+        self.histogram = Histogram()
+        self.outcomes: Counter[str] = Counter()
 
-    def begin(self, rpc_type: int) -> Callable[[RemudaError | None], None]:
-        """To be called once, with the error or None."""
-        timer = self._timers.get(rpc_type)
-        if timer is None:
-            timer = self._timers[rpc_type] = _Timer()
-        return partial(self._ended, timer, self._clock())
+    def ended(self, began: float, error: RemudaError | None) -> None:
+        """A request that came at ``began`` is answered. The time between is the member's alone:
+        reading the frame and the way to the client are not in it."""
+        self.histogram.observe(self._clock() - began)
+        self.outcomes[OK if error is None else error.sqlstate] += 1
 
-    def _ended(self, timer: _Timer, began: float, error: RemudaError | None) -> None:
-        timer.histogram.observe(self._clock() - began)
-        timer.outcomes[OK if error is None else error.sqlstate] += 1
+
+class Operations(dict[int, OperationTimer]):
+    """The timer of each kind of request, made when one of it comes first."""
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        super().__init__()
+        self.clock = clock
+
+    def __missing__(self, rpc_type: int) -> OperationTimer:
+        timer = self[rpc_type] = OperationTimer(self.clock)
+        return timer
 
     def families(self) -> Iterator[Family]:
-        named = sorted((operation_name(kind), timer) for kind, timer in self._timers.items())
+        named = sorted((operation_name(kind), timer) for kind, timer in self.items())
         yield Family(
             "remuda_operations_total",
             "counter",

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from remuda.datatypes.hashes.keyhash import hash_arrays, hasher, partition_of, partitions_of
+from remuda.datatypes.hashes.keyhash import hash_arrays, partitioner, partitions_of
 from remuda.datatypes.schema import MapSchema
 from remuda.datatypes.values import PhysicalValue
 from remuda.datatypes.view import View
@@ -34,23 +34,19 @@ class Router:
     def __init__(self, schema: MapSchema) -> None:
         self.schema = schema
         self._types = [schema.columns[position].type for position in schema.partition_positions]
-        self._hash: Callable[[Sequence[PhysicalValue]], int] = hasher(self._types)
+        self.partition: Callable[[Sequence[PhysicalValue]], int] = partitioner(self._types)
+        """The partition of the values of the partition columns."""
         keys = {position: index for index, position in enumerate(schema.key_positions)}
         self._in_key = [keys[position] for position in schema.partition_positions]
-        self._whole = self._in_key == list(range(len(schema.key)))
-
-    def key_partition(self, key: Sequence[PhysicalValue]) -> int:
+        whole = self._in_key == list(range(len(schema.key)))
+        self.key_partition = self.partition if whole else self._partition_of_key
         """The partition of a key (values in key column order)."""
-        if not self._whole:
-            key = [key[index] for index in self._in_key]
-        return partition_of(self._hash(key))
+
+    def _partition_of_key(self, key: Sequence[PhysicalValue]) -> int:
+        return self.partition([key[index] for index in self._in_key])
 
     def row_partition(self, row: Sequence[PhysicalValue]) -> int:
-        return partition_of(self._hash([row[p] for p in self.schema.partition_positions]))
-
-    def partition(self, values: Sequence[PhysicalValue]) -> int:
-        """The partition of the values of the partition columns."""
-        return partition_of(self._hash(values))
+        return self.partition([row[p] for p in self.schema.partition_positions])
 
     def partitions(self, batch: pa.RecordBatch) -> npt.NDArray[np.uint16]:
         """The partition of each row of a batch."""

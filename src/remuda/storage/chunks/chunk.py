@@ -10,6 +10,8 @@ A *slot* is a row's address: the chunk's number shifted left by ``OFFSET_BITS``,
 
 from __future__ import annotations
 
+from itertools import repeat
+from operator import call
 from typing import Any, Final, TypeAlias
 
 import numpy as np
@@ -168,7 +170,7 @@ class Chunk:
         tuples = self.tuples
         if tuples is not None:
             return tuples[offset]
-        return tuple([get(offset) for get in self._getters or self._open_getters()])
+        return tuple(map(call, self._getters or self._open_getters(), repeat(offset)))
 
     def _open_getters(self) -> list[Reader]:
         assert self.batch is not None

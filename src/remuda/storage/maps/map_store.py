@@ -130,14 +130,18 @@ class MapStore:
         layouts = self._readable.under(version) if version else self._readable.newest
         if at < self.floors.reads:
             raise validation.too_old(self.schema, at, self.floor)
-        slot = self._locate(self._keys.hash(key), key, at)
+        key_hash = self._keys.hash(key)
+        try:
+            slot = self._search(key_hash, key, at)
+        except KeyError:  # on another thread: its chunk has been rewritten just now
+            slot = self._locate(key_hash, key, at)
         while slot != NOWHERE:
             chunk = self._table.by_number.get(slot >> OFFSET_BITS)
             if chunk is not None:
                 if chunk.schema is layouts.schema:
                     return chunk.row(slot & OFFSET_MASK)
                 return layouts.row(chunk, slot & OFFSET_MASK)
-            slot = self._locate(self._keys.hash(key), key, at)  # rewritten just now
+            slot = self._locate(key_hash, key, at)  # rewritten just now
         return None
 
     def put(self, row: Row, timestamp: int, until: int = FOREVER) -> Row | None:
