@@ -31,6 +31,7 @@ T = TypeVar("T")
 AGAIN = (*MAYBE_AGAIN, *STALE)
 """What a request that can be sent again is sent again for."""
 _DESCRIBED_KEPT = 1000
+_CLASSES_KEPT = 100
 
 
 class Handle:
@@ -53,6 +54,8 @@ class Handle:
         self._value_type = value_type
         self._key_type = key_type
         self._binding: Binding | None = None
+        self._learned: set[tuple[type, type]] = set()
+        """Classes of keys and values that have been put, and have told what they could."""
         self._described = Latest(core.ports, self._describe)
 
     async def schema(self) -> MapSchema:
@@ -148,6 +151,8 @@ class Handle:
         if self._key_type is None and _is_learned(type(key)):
             self._key_type = type(key)
             self._binding = binding = self._rebuilt(binding)
+        if len(self._learned) < _CLASSES_KEPT:
+            self._learned.add((type(key), type(value)))
         return binding
 
     async def _newer(self, binding: Binding, error: ObjectMismatch, deadline: Deadline) -> Binding:

@@ -405,10 +405,17 @@ class Map(ChangedEntries, Aggregates, Listening, Lifetimes, Generic[K, V]):
         want_old: bool,
         ttl: Ttl = None,
     ) -> tuple[Binding, PhysicalRow | None]:
-        lasting = checked_ttl(ttl)
-        deadline = self._core.deadline()
-        plain = condition is requests.Condition.ALWAYS and not want_old and lasting is None
-        binding = await self._bind_for(key, value, deadline, perhaps=plain)
+        lasting = None if ttl is None else checked_ttl(ttl)
+        core, bound = self._core, self._binding
+        deadline = Deadline(core.patience)
+        if (
+            bound is None
+            or bound.view is not core.members.view
+            or (type(key), type(value)) not in self._learned
+        ):
+            plain = condition is requests.Condition.ALWAYS and not want_old and lasting is None
+            bound = await self._bind_for(key, value, deadline, perhaps=plain)
+        binding = bound
         try:
             row = binding.codec.row(key, value)
         except ObjectMismatch as error:

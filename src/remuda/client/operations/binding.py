@@ -73,8 +73,14 @@ class Binding:
         ttl: int | None = None,
     ) -> PhysicalRow | None:
         """The row that was there before, when ``want_old``."""
-        call = self.requests.put((row,), condition, want_old, ttl)
         try:
+            if condition is Condition.ALWAYS and not want_old and ttl is None:
+                stored = self.requests.put_one(row)
+                await self.core.write(
+                    self.router.owner(self.key_of(row)), stored, deadline, self.schema.name
+                )
+                return None
+            call = self.requests.put((row,), condition, want_old, ttl)
             owner = self.router.owner(self.key_of(row))
             answer = await self.core.write(owner, call, deadline, self.schema.name)
         except FrameTooLarge as error:
@@ -172,4 +178,7 @@ class Binding:
         return await self.core.call(None, self.requests.size(), True, deadline)
 
     def key_of(self, row: PhysicalRow) -> PhysicalRow:
-        return tuple([row[i] for i in self.schema.key_positions])
+        positions = self.schema.key_positions
+        if len(positions) == 1:
+            return (row[positions[0]],)
+        return tuple([row[i] for i in positions])

@@ -20,6 +20,7 @@ from remuda.datatypes.view import View
 from remuda.errors import ProtocolError
 from remuda.query.ids import QueryId
 from remuda.rpc import codec, point_encoding
+from remuda.rpc.frame import varint
 from remuda.rpc.messages import common_pb2, user_pb2
 from remuda.rpc.packing import packer
 from remuda.rpc.point_encoding import context_rest, encode_clock, encode_context, field
@@ -239,6 +240,7 @@ class MapRequests:
             for condition in Condition
             for want_old in (False, True)
         }
+        self._put = self._puts[Condition.ALWAYS, False]
         self._batch = user_pb2.PutBatchRequest(
             map=schema.name, map_id=schema.map_id, schema_version=schema.version
         )
@@ -297,7 +299,7 @@ class MapRequests:
 
     def put_packed(self, rows: Iterable[bytes]) -> Call[list[Any]]:
         """MAP_PUT of packed rows, whatever was there."""
-        parts = [self._puts[Condition.ALWAYS, False]]
+        parts = [self._put]
         parts += [field(point_encoding.KEYS_ITEM, row) for row in rows]
         parts.append(field(point_encoding.KEYS_CONTEXT, self.clock.context(self.view)))
         return Call(MAP_PUT, b"".join(parts), self.rows)
@@ -325,6 +327,17 @@ class MapRequests:
         parts += [field(point_encoding.KEYS_ITEM, pack(row)) for row in rows]
         parts.append(field(point_encoding.KEYS_CONTEXT, self.clock.context(self.view)))
         return Call(MAP_PUT, b"".join(parts), self.rows)
+
+    def put_one(self, row: PhysicalRow) -> Call[None]:
+        """MAP_PUT of one row, whatever was there."""
+        packed, context = self.pack_row(row), encode_clock(self.clock.value) + self._context
+        size = len(packed)
+        length = b"%c" % size if size < 128 else varint(size)
+        parts = (self._put, length, packed, len(context), context)
+        return _new_tuple(Call, (MAP_PUT, b"%b\x22%b%b\x3a%c%b" % parts, self._stored, ()))
+
+    def _stored(self, pbody: bytes) -> None:
+        self.clock.observe(user_pb2.RowsResponse.FromString(pbody).context)
 
     def put_batch(self, dbody: Buffers, ttl: int | None = None) -> Call[int]:
         """MAP_PUT_BATCH: an Arrow IPC stream of whole rows in the engine's form, keys unique."""

@@ -53,6 +53,8 @@ class ObjectCodec:
         self._key_encoders = tuple(self._encoders[i] for i in schema.key_positions)
         self._defaults = Defaults(schema)
         self._plans: dict[object, _Plan] = {}
+        self._plans_by_class: dict[type, _Plan] = {}
+        """Of classes whose objects all have the same fields, unlike mappings."""
         self.build_value = self._value_builder(value_type)
         self.value = self._decoded_value if self._decoders else self.build_value
         """The value object of a physical row."""
@@ -84,16 +86,8 @@ class ObjectCodec:
             for i, item in zip(schema.key_positions, physical_key, strict=True):
                 row[i] = item
             return tuple(row)
-        shape = shape_of(value)
-        if shape is None:
-            raise ObjectMismatch(
-                f'map "{schema.name}": expected an object with the fields '
-                f"{', '.join(schema.columns[i].name for i in schema.value_positions)}, "
-                f"found {type(value).__name__}",
-                hint=object_hint(value),
-            )
-        plan = self._plans.get(shape) or self._plan(shape)
-        items = shape.take(value)
+        plan = self._plans_by_class.get(type(value)) or self._plan_of(value)
+        items = plan.shape.take(value)
         for position, index, encode in plan.repeated:
             if physical_key[index] != encode(items[position]):
                 raise mismatch(
@@ -169,6 +163,22 @@ class ObjectCodec:
         )
 
     # --- plans ---
+
+    def _plan_of(self, value: object) -> _Plan:
+        """Raises ObjectMismatch for what is no object with fields, or has not those of the map."""
+        schema, cls = self.schema, type(value)
+        shape = shape_of(value)
+        if shape is None:
+            raise ObjectMismatch(
+                f'map "{schema.name}": expected an object with the fields '
+                f"{', '.join(schema.columns[i].name for i in schema.value_positions)}, "
+                f"found {cls.__name__}",
+                hint=object_hint(value),
+            )
+        plan = self._plans.get(shape) or self._plan(shape)
+        if not isinstance(value, Mapping) and len(self._plans_by_class) < _PLANS_KEPT:
+            self._plans_by_class[cls] = plan
+        return plan
 
     def _plan(self, shape: Shape) -> _Plan:
         schema = self.schema
