@@ -24,7 +24,6 @@ from remuda.storage.staging import precomputed as ahead
 SMALL = [
     mock.patch.object(ahead, "HEAVY_ROWS", 6),
     mock.patch.object(chunk, "TAIL_PIECE_ROWS", 8),
-    mock.patch.object(chunk_table, "TAIL_PIECE_ROWS", 8),
     mock.patch.object(chunk_table, "UNSEALED_MAX", 3),
     mock.patch.object(chunk_table, "CHUNK_ROWS", 32),
     mock.patch.object(chunk_table, "CHUNK_ROWS_MAX", 64),

@@ -130,7 +130,7 @@ def test_readers_of_a_promoted_backup_wait_for_what_it_has_kept() -> None:
     store = MapStore(SCHEMA)
     pending = PendingParts(SimpleNamespace(stores={MAP: store}))  # type: ignore[arg-type]
     risen: list[int] = []
-    pending.on_lower.append(risen.append)
+    pending.on_lower.append((("a reader",), risen.append))
     works = [PartWork(0, (Write(MAP, 1, (key,), row_of(key, ())),)) for key in (1, 2)]
     parts = [(TransactionId(began, 1), began) for began in (5, 6)]
     for address, work, at in zip(parts, works, (200, 100), strict=True):

@@ -531,7 +531,7 @@ class Member:
         self.membership.on_memory.append(self.statements.gate.reported)
         self.peers.on_broken.append(self.queries.connection_broken)
         self.commits.on_resolved += [self.queries.resolved, self.transactions.map_resolved]
-        self.transactions.on_lower.extend([self.queries.resolved, self.commits.wake])
+        self.transactions.on_lower.extend([self.queries.readers, self.commits.readers])
         self.catalog.on_dropped += [
             self.queries.map_dropped,
             self.commits.map_dropped,

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from remuda.transaction.part import Part
 from remuda.transaction.part_table import Address, PartTable
-from remuda.transaction.states import BackupPrepare, Effect, Send, State
+from remuda.transaction.states import BackupPrepare, Effect, Send, State, made
 
 
 class AloneParts(PartTable):
@@ -23,7 +23,12 @@ class AloneParts(PartTable):
         transaction, partition = address
         part = self._parts[address] = Part(State.PREPARING, (partition,), work, True, timestamp)
         backups = self.layout.backups(partition)
-        message = BackupPrepare(transaction, partition, timestamp, part.partitions, work, True)
+        if not backups:
+            return []
+        fields = (transaction, partition, timestamp, part.partitions, work, True)
+        message = made(BackupPrepare, fields)
+        if len(backups) == 1:
+            return [made(Send, (backups[0], message))]
         return [Send(to, message) for to in backups]
 
     def keep_alone(self, message: BackupPrepare) -> bool:

@@ -38,6 +38,7 @@ from remuda.transaction.states import (
     State,
     TransactionId,
     Vote,
+    made,
 )
 
 PAUSE_MAX: Final = 8
@@ -112,7 +113,7 @@ class Near:
         self.state, self.commit_timestamp = State.COMMITTED, timestamp
         self._unfinished.clear()
         self._reported = True
-        return Report(self.transaction, State.COMMITTED, timestamp)
+        return made(Report, (self.transaction, State.COMMITTED, timestamp, None))
 
     def rollback(self, now: float, cause: RemudaError) -> list[Effect]:
         """The user's wish, or a timeout; too late once it is committed."""

@@ -38,6 +38,11 @@ COMMITTING = (State.PREPARING, State.COMMITTING)
 """Nothing stops the commit any more."""
 
 
+made = tuple.__new__
+"""``made(Vote, (...))`` with all fields takes a third of the time of ``Vote(...)``: for what every
+put makes."""
+
+
 class TransactionId(NamedTuple):
     """``began`` is a hybrid timestamp of the near member, unique there; it orders transactions by
     age."""

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from remuda.datatypes.schema import MapSchema
 from remuda.datatypes.values import PhysicalValue
@@ -13,8 +12,7 @@ Key: TypeAlias = tuple[PhysicalValue, ...]
 Row: TypeAlias = tuple[PhysicalValue, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Write:
+class Write(NamedTuple):
     """One entry: stored, or with ``row`` None removed. Values in engine form, the key's in the
     order of the key columns, the row's in that of the columns of ``schema_version``."""
 
@@ -29,7 +27,7 @@ class Write:
     def lasting(self, schema: MapSchema) -> Write:
         """With what the map says, if it says nothing itself."""
         if self.ttl is None and schema.options.ttl and self.row is not None:
-            return replace(self, ttl=schema.options.ttl)
+            return self._replace(ttl=schema.options.ttl)
         return self
 
 

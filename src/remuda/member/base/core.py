@@ -14,7 +14,7 @@ from google.protobuf.message import DecodeError
 from remuda.catalog.catalog import Catalog
 from remuda.config import MemberConfig, read_labels
 from remuda.datatypes.schema import MapSchema
-from remuda.datatypes.timestamp import FOREVER, HybridClock, to_micros
+from remuda.datatypes.timestamp import FOREVER, LOGICAL_BITS, HybridClock
 from remuda.datatypes.view import NOBODY, MemberInfo, View
 from remuda.errors import (
     InputError,
@@ -137,7 +137,8 @@ class Core:
 
     def _require_disk(self) -> None:
         """Of the log that there is by then. Raises DiskFull."""
-        self.wal.require_room()
+        if self.wal.active:
+            self.wal.require_room()
 
     # --- time ---------------------------------------------------------------------------------
 
@@ -191,7 +192,7 @@ class Core:
             ) from error
 
     def _observe(self, clock: int, ahead_max: float) -> None:
-        if to_micros(clock) > self._wall_micros() + ahead_max * 1_000_000:
+        if clock >> LOGICAL_BITS > self._wall_micros() + ahead_max * 1_000_000:
             raise ProtocolError(
                 f"clock of the sender is more than {ahead_max:.0f} s ahead of member {self.number}",
                 hint="Synchronize the clocks of the machines.",
@@ -211,7 +212,8 @@ class Core:
                 f"the message comes from view {context.view}",
                 hint="Send it again: a view changes within a moment.",
             )
-        self.observe_clock(context.clock)
+        if context.clock > self.clock.last:
+            self._observe(context.clock, CLOCK_SKEW_MAX)
 
     def observe_peer(self, context: common_pb2.Context) -> None:
         """Check a message from another member that is right in any view, such as one of a query
@@ -448,7 +450,10 @@ class Core:
             here = self.view.owners[partition] == self.number
         else:
             here = partition in self.primary_here and partition not in self.unmoved.get(map_id, ())
-        return store if here or store.schema.replicated else self.backup_store(map_id)
+        if here or store.schema.replicated:
+            return store
+        backup = self.backup_stores.get(map_id)
+        return self.backup_store(map_id) if backup is None else backup
 
     def stored_rows(self, map_id: int) -> float:
         """How many rows of a map this member has."""

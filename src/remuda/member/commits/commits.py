@@ -66,7 +66,7 @@ class Commits:
         self.turn, self.end_turn = self.turns.turn, self.turns.end_turn
         self.on_turn, self.on_turn_end = self.turns.on_turn, self.turns.on_turn_end
         self.busy, self.when_settled, self.settled = here.busy, here.when_settled, here.settled
-        self.wake, self.on_resolved = here.wake, here.on_resolved
+        self.wake, self.readers, self.on_resolved = here.wake, here.readers, here.on_resolved
         self.staging, self.schema_of, self.is_staging = (
             here.staging,
             here.schema_of,

@@ -59,6 +59,7 @@ class CommitParticipants:
         self._taking: dict[str, Taking] = {}
         self._decided: OrderedDict[str, Taking] = OrderedDict()
         self._settled: dict[int, list[Callable[[], None]]] = {}
+        self.readers = self._settled.keys(), self.wake  # see ``PendingParts.on_lower``
         self._holds = 0
         """While it is not 0, nothing of partitioned maps is prepared."""
         self._released: list[asyncio.Future[None]] = []

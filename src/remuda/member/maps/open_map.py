@@ -59,7 +59,8 @@ class OpenMap:
             row = unpack(data)
             check(row)
             rows.append(row)
-        self.conditions.check_rows(rows)
+        if self.schema.checks:
+            self.conditions.check_rows(rows)
         return rows
 
     def key_of(self, row: Sequence[PhysicalValue]) -> Key:

@@ -57,6 +57,7 @@ class Queries:
         self._pool = pool
         self._registry = QueryRegistry(core.number)
         self._running: dict[QueryId, Running] = {}
+        self.readers = self._running.keys(), self.resolved  # see ``PendingParts.on_lower``
         self._initiated: dict[QueryId, Initiated] = {}
         self._sent: deque[Sent] = deque(maxlen=ENDED_QUERY_IDS_KEPT)
         self._decoder = StartDecoder()

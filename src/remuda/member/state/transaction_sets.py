@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from remuda.datatypes.values import PhysicalValue
 from remuda.plan.expression import ColumnId, Expression
@@ -39,8 +40,7 @@ class ReadSet:
     scans: list[Scan] = field(default_factory=list)
 
 
-@dataclass(frozen=True, slots=True)
-class PartWork:
+class PartWork(NamedTuple):
     """The work of one part. ``snapshot`` 0: nothing is validated."""
 
     snapshot: int

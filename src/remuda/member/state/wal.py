@@ -10,7 +10,8 @@ has the other one.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from typing import TYPE_CHECKING
+from operator import call
+from typing import TYPE_CHECKING, cast
 
 import pyarrow as pa
 
@@ -25,6 +26,10 @@ if TYPE_CHECKING:
     from remuda.transaction.parts import Address
 
 
+_at_once = cast("Callable[[Callable[[], object]], None]", call)
+"""No Python function of its own: every put comes here several times."""
+
+
 class NoWal:
     """Nothing outlives the process."""
 
@@ -33,9 +38,8 @@ class NoWal:
 
     # --- waiting ------------------------------------------------------------------------------
 
-    def after(self, action: Callable[[], object]) -> None:
-        """Call ``action`` when all that was noted so far is safe, at once if it is; in order."""
-        action()
+    after = staticmethod(_at_once)
+    """Call the action when all that was noted so far is safe, at once if it is; in order."""
 
     async def safe(self) -> None:
         """Return when all that was noted so far is safe."""

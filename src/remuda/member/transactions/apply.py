@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import OrderedDict
 
 from remuda.datatypes.schema import MapSchema
-from remuda.datatypes.timestamp import expiry
+from remuda.datatypes.timestamp import FOREVER, expiry
 from remuda.errors import InternalError, SchemaChanged
 from remuda.limits import PARTITIONS
 from remuda.member.base.core import Core, bug
@@ -19,26 +19,26 @@ SCHEMAS_KEPT = 1000
 class Applying:
     def __init__(self, core: Core) -> None:
         self._core = core
-        self._schemas: OrderedDict[tuple[int, int], MapSchema] = OrderedDict()
+        self.schemas: OrderedDict[tuple[int, int], MapSchema] = OrderedDict()
         """By map id and version: of rows that are pending while their map is altered."""
 
     def remember(self) -> None:
         """Keep the schemas of now, for rows that were made for them."""
         for map_id, store in self._core.stores.items():
-            if (map_id, store.schema.version) not in self._schemas:
+            if (map_id, store.schema.version) not in self.schemas:
                 self._remember(store)
 
     def _remember(self, store: MapStore) -> None:
         schema = store.schema
-        self._schemas[schema.map_id, schema.version] = schema
-        if len(self._schemas) > SCHEMAS_KEPT:
-            self._schemas.popitem(last=False)
+        self.schemas[schema.map_id, schema.version] = schema
+        if len(self.schemas) > SCHEMAS_KEPT:
+            self.schemas.popitem(last=False)
 
     def knows(self, work: PartWork) -> bool:
         """Whether the writes can be applied here, now or when the part commits. A backup may hear
         of a write before it hears of the definition that the rows were made for."""
         for write in work.writes:
-            if (write.map_id, write.schema_version) in self._schemas:
+            if (write.map_id, write.schema_version) in self.schemas:
                 continue
             store = self._core.stores.get(write.map_id)
             if store is None:
@@ -79,7 +79,7 @@ class Applying:
         if write.ttl:
             self._set(store, write, row, at, timestamp)
         else:
-            store.set(row, at)
+            store.write(write.key, row, at, FOREVER, partition if partition < PARTITIONS else None)
 
     def _set(self, store: MapStore, write: Write, row: Row, at: int, timestamp: int) -> None:
         """A row with an end of its own, whose time counts from the commit, on every copy."""
@@ -97,7 +97,7 @@ class Applying:
 
     def _row(self, store: MapStore, write: Write, row: Row) -> Row:
         """A row that was made for an earlier schema, as one of the map as it is now."""
-        written = self._schemas.get((write.map_id, write.schema_version))
+        written = self.schemas.get((write.map_id, write.schema_version))
         if written is None:  # altered twice within a tick: its columns cannot be told apart
             raise InternalError(
                 f'a row of map "{store.schema.name}" was written for version '

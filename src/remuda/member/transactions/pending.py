@@ -37,14 +37,16 @@ class Pending:
     map_ids: frozenset[int]
     size: int = UNMEASURED
     """Bytes of what it writes, estimated."""
+    written: bool = False
+    """It came by ``add_writes``."""
 
 
 class PendingParts:
     def __init__(self, core: Core) -> None:
         self._core = core
         self.parts: dict[Address, Pending] = {}
-        self._keys: dict[Held, dict[Address, bool]] = {}
-        """Holders, and whether they write."""
+        self.keys: dict[Held, dict[Address, bool]] = {}
+        """Holders of each key that somebody holds, and whether they write."""
         self.scans: dict[tuple[int, int], dict[Address, tuple[Scan, ...]]] = {}
         """By map id and partition."""
         self._writes: dict[tuple[int, int], dict[Address, list[Write]]] = {}
@@ -55,8 +57,9 @@ class PendingParts:
         self._reading: dict[Held, list[Callable[[], None]]] = {}
         self._settled: dict[int, list[Callable[[], None]]] = {}
         self._changed: list[Callable[[], None]] = []
-        self.on_lower: list[Callable[[int], None]] = []
-        """Called with a map id when readers of it that wait may go on."""
+        self.on_lower: list[tuple[Collection[object], Callable[[int], None]]] = []
+        """While somebody is in the collection, called with a map id when readers of it that wait
+        may go on."""
         self.on_wait: Callable[[], None] = lambda: None
         """Called when somebody waits until nobody holds a key, a map or a partition."""
 
@@ -78,9 +81,9 @@ class PendingParts:
         part = self.parts[address] = Pending(work, timestamp, work.map_ids)
         partition = address[1]
         for map_id, key in work.reads:
-            self._keys.setdefault((map_id, key), {})[address] = False
+            self.keys.setdefault((map_id, key), {})[address] = False
         for write in work.writes:
-            self._keys.setdefault((write.map_id, write.key), {})[address] = True
+            self.keys.setdefault((write.map_id, write.key), {})[address] = True
             writes = self._writes.setdefault((write.map_id, partition), {})
             writes.setdefault(address, []).append(write)
         for map_id in part.map_ids:
@@ -99,8 +102,9 @@ class PendingParts:
         """``add`` of a part that is new, reads nothing, writes one map, and whose writes readers
         here wait for: its timestamp was given out just now."""
         map_id = work.writes[0].map_id
-        part = self.parts[address] = Pending(work, timestamp, frozenset((map_id,)))
-        keys = self._keys
+        map_ids = frozenset((map_id,))
+        part = self.parts[address] = Pending(work, timestamp, map_ids, written=True)
+        keys = self.keys
         for write in work.writes:
             keys.setdefault((map_id, write.key), {})[address] = True
         self._writes.setdefault((map_id, address[1]), {})[address] = list(work.writes)
@@ -108,7 +112,9 @@ class PendingParts:
         stamps = self._awaited.get(map_id)
         if not stamps:
             self._awaited[map_id] = {address: timestamp}
-            self._publish(map_id)
+            store = self._core.stores.get(map_id)
+            if store is not None:  # readers wait from here on; nobody goes on
+                store.awaited = timestamp
         elif next(reversed(stamps.values())) < timestamp:  # the first one stays the lowest
             stamps[address] = timestamp
         else:
@@ -173,11 +179,41 @@ class PendingParts:
         for held in freed:
             self._serve(held)
 
+    def remove_writes(self, address: Address) -> None:
+        """``decided`` and ``remove`` in one, of a part that ``add_writes`` has registered, while
+        nobody waits until something is free."""
+        part = self.parts.get(address)
+        if part is None:
+            return
+        somebody_waits = self._reading or self._waiting or self._settled or self._changed
+        if somebody_waits or not part.written or part.timestamp == FOREVER:
+            self.remove(address)
+            return
+        del self.parts[address]
+        (map_id,) = part.map_ids
+        keys = self.keys
+        for write in part.work.writes:
+            held = map_id, write.key
+            holders = keys[held]
+            del holders[address]
+            if not holders:
+                del keys[held]
+        place = map_id, address[1]
+        writes, parts = self._writes[place], self._by_map[map_id]
+        del writes[address], parts[address]
+        if not writes:
+            del self._writes[place]
+        if not parts:
+            del self._by_map[map_id]
+        stamps = self._awaited.get(map_id)
+        if stamps is not None and stamps.pop(address, None) is not None:
+            self._publish(map_id)
+
     def _let_go(self, held: Held, address: Address, freed: list[Held]) -> None:
         """The part does not hold the key any more; ``freed`` gets it, if somebody waits for it."""
-        holders = self._keys.get(held)
+        holders = self.keys.get(held)
         if holders is not None and holders.pop(address, None) is not None and not holders:
-            del self._keys[held]
+            del self.keys[held]
         if held in self._waiting:
             freed.append(held)
 
@@ -192,8 +228,12 @@ class PendingParts:
             return
         before, store.awaited = store.awaited, lowest
         if lowest > before:
-            for listener in self.on_lower:
-                listener(map_id)
+            self.tell_readers(map_id)
+
+    def tell_readers(self, map_id: int) -> None:
+        for readers, go_on in self.on_lower:
+            if readers:
+                go_on(map_id)
 
     def serve_partitions(self, serves: Callable[[int], bool]) -> None:
         """The partitions that this member is the primary of have changed."""
@@ -227,7 +267,7 @@ class PendingParts:
     def awaited_key(self, map_id: int, keys: Iterable[Key], at: int) -> Key | None:
         """One of the keys that an undecided part writes with a timestamp at or below ``at``."""
         for key in keys:
-            for address, writes in self._keys.get((map_id, key), {}).items():
+            for address, writes in self.keys.get((map_id, key), {}).items():
                 if writes and self.parts[address].timestamp <= at:
                     return key
         return None
@@ -241,22 +281,22 @@ class PendingParts:
 
     def holder(self, held: Held, *, write: bool, me: Address | None = None) -> Address | None:
         """Who stands in the way of a part that reads, or writes, this key."""
-        for address, writes in self._keys.get(held, {}).items():
+        for address, writes in self.keys.get(held, {}).items():
             if (write or writes) and (me is None or address[0] != me[0]):
                 return address
         return None
 
     def holders(self, held: Held) -> list[Address]:
         """The parts that read or write the key."""
-        return list(self._keys.get(held, ()))
+        return list(self.keys.get(held, ()))
 
     def settling(self, work: PartWork, me: Address) -> Held | None:
         """A key that stands in the way of a part, and is held by a transaction that is waited for
         (``goes_first``)."""
-        if not self._keys:
+        if not self.keys:
             return None
         for held, write in _claims(work):
-            for address, writes in self._keys.get(held, _NOBODY).items():
+            for address, writes in self.keys.get(held, _NOBODY).items():
                 if (write or writes) and self.goes_first(address, me):
                     return held
         return None
@@ -323,7 +363,7 @@ class PendingParts:
 
     def _serve(self, held: Held) -> None:
         waiting = self._waiting.get(held)
-        while waiting and held not in self._keys:
+        while waiting and held not in self.keys:
             action = waiting.popleft()
             attempt("a write that waited for a key", partial(action))
         if waiting is not None and not waiting:

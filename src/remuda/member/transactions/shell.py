@@ -11,9 +11,8 @@ import asyncio
 import logging
 from collections import deque
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
 from functools import partial
-from typing import ParamSpec, cast
+from typing import NamedTuple, ParamSpec, cast
 
 from remuda.datatypes.timestamp import FOREVER
 from remuda.datatypes.view import View
@@ -54,8 +53,7 @@ LINGERING = (tx.BackupFinish, tx.Finished)
 Done = Callable[[tx.Report], None]
 
 
-@dataclass(slots=True)
-class Leading:
+class Leading(NamedTuple):
     near: Near
     done: Done
 
@@ -144,11 +142,11 @@ class TransactionShell:
         core.room.admit_part(work, primary=True)
         # Nobody has read at this timestamp since it was given out, so it is that of the prepare.
         self._latest = timestamp = work.snapshot
-        transaction = tx.TransactionId(timestamp, core.number)
+        transaction = tx.made(tx.TransactionId, (timestamp, core.number))
         address = (transaction, partition)
         alone = {partition: work}
         near = Near(core.number, transaction, alone, layout, one_phase=True, resend=RESEND)
-        self._nears[transaction] = Leading(near, done)
+        self._nears[transaction] = tx.made(Leading, (near, done))
         near.begin_alone(core.world.clock.monotonic())
         self._applying.knows(work)  # remembered, for the case that the map is altered meanwhile
         self.pending.add_writes(address, work, timestamp)
@@ -192,7 +190,7 @@ class TransactionShell:
         if wal.active:
             wal.part_committed(address, work, timestamp, partitions)
         if address in self.pending.parts:
-            wal.after(partial(self.pending.remove, address))
+            wal.after(partial(self.pending.remove_writes, address))
 
     def _keep_alone(self, sender: int, message: tx.BackupPrepare) -> bool:
         """Carry out what ``Parts.keep_alone`` says; False: nothing."""
@@ -206,7 +204,7 @@ class TransactionShell:
         if self._core.wal.active:  # who is promoted meanwhile lets readers wait for the log
             self.pending.add(address, work, timestamp, readers_wait=self._serves(address[1]))
         self._apply_alone(address, work, timestamp, message.partitions)
-        self.outgoing.post(sender, tx.BackupPrepared(*address))
+        self.outgoing.post(sender, tx.made(tx.BackupPrepared, address))
         return True
 
     def roll_back(self, near: Near, cause: RemudaError) -> None:
@@ -238,7 +236,7 @@ class TransactionShell:
         self._finished[context.sender] = frame.finished_below, frozenset(frame.in_doubt)
         sender, me = context.sender, self._core.number
         for began, partition in zip(frame.kept, frame.kept_partitions, strict=False):
-            address = (tx.TransactionId(began, me), partition)
+            address = (tx.made(tx.TransactionId, (began, me)), partition)
             if sender in self.backup_room.full or not self._settle_alone(address, (sender,)):
                 self._inbox.hear(sender, [tx.BackupPrepared(*address)])
         if frame.alone:

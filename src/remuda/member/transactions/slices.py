@@ -73,10 +73,22 @@ class Inbox:
 
     def hear(self, sender: int, items: Iterable[Item]) -> None:
         """Carry them out behind what there is, or as much as fits into this step."""
+        if self._waiting or self._later:
+            self._waiting.extend((sender, item) for item in items)
+            if not self._later:
+                self._go_on()
+            return
+        self.rows = 0
         for item in items:
-            self._waiting.append((sender, item))
-        if not self._later:
-            self._go_on()
+            if self.rows >= ROWS_PER_STEP or self._waiting:
+                self._waiting.append((sender, item))
+                continue
+            try:
+                self._take(sender, item)
+            except Exception as error:  # noqa: BLE001 (the boundary, see bug)
+                bug(error, "a message of a part")
+        if self._waiting:
+            self.later()
 
     def later(self) -> None:
         """Carry it out in another step."""

@@ -108,8 +108,7 @@ class Transactions:
                         lowest[map_id] = min(part.timestamp, lowest.get(map_id, part.timestamp))
         fresh = self._core.doubts.note("transactions", lowest)
         for map_id in fresh:
-            for listener in pending.on_lower:
-                listener(map_id)
+            pending.tell_readers(map_id)
         if fresh:
             pending.wake_all()
             self._shell.admission.check()
@@ -141,8 +140,9 @@ class Transactions:
         self._routers.pop(map_id, None)
 
     @property
-    def on_lower(self) -> list[Callable[[int], None]]:
-        """Called with a map id when readers of the map who wait may go on."""
+    def on_lower(self) -> list[tuple[Collection[object], Callable[[int], None]]]:
+        """While somebody is in the collection, called with a map id when readers of the map who
+        wait may go on."""
         return self._shell.pending.on_lower
 
     @property

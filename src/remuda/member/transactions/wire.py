@@ -266,9 +266,11 @@ def decode_alone(message: control_pb2.AlonePart, sender: int) -> tx.BackupPrepar
     for write in message.writes:
         row = codec.decode_row(write.row) if write.HasField("row") else None
         key = codec.decode_row(write.key)
-        writes.append(Write(write.map_id, write.schema_version, key, row, write.ttl))
-    transaction, work = tx.TransactionId(at, sender), PartWork(at, tuple(writes))
-    return tx.BackupPrepare(transaction, partition, at, (partition,), work, one_phase=True)
+        fields = (write.map_id, write.schema_version, key, row, write.ttl)
+        writes.append(tx.made(Write, fields))
+    transaction = tx.made(tx.TransactionId, (at, sender))
+    work = PartWork(at, tuple(writes))
+    return tx.made(tx.BackupPrepare, (transaction, partition, at, (partition,), work, True))
 
 
 def decode_message(message: control_pb2.PartMessage) -> tx.Message:

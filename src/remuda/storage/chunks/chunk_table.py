@@ -19,7 +19,6 @@ from remuda.storage.chunks.chunk import (
     OFFSET_BITS,
     Chunk,
     Offsets,
-    Row,
     Times,
 )
 
@@ -70,12 +69,6 @@ class ChunkTable:
     def snapshot(self) -> tuple[Chunk, ...]:
         """All chunks, the open tail among them."""
         return self.view.chunks
-
-    def append(self, row: Row, partition: int, timestamp: int) -> int:
-        """Add one row to the open tail; returns its slot."""
-        if self.tail.length == TAIL_PIECE_ROWS:
-            self.next_tail()
-        return self.tail.append(row, partition, timestamp)
 
     def alter(self, schema: MapSchema) -> None:
         """From now on rows of ``schema`` are appended; those that are there keep theirs."""

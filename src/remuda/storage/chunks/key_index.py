@@ -17,7 +17,10 @@ import numpy as np
 import numpy.typing as npt
 
 from remuda.datatypes.timestamp import FOREVER
+from remuda.errors import InternalError
 from remuda.storage.chunks.chunk import OFFSET_BITS, OFFSET_MASK
+from remuda.storage.chunks.chunk_table import ChunkTable
+from remuda.storage.chunks.keys import Key, KeyRule
 
 Hashes: TypeAlias = npt.NDArray[np.uint64]
 Slots: TypeAlias = npt.NDArray[np.int64]
@@ -25,6 +28,9 @@ Positions: TypeAlias = npt.NDArray[np.int64]
 
 NOWHERE: Final = -1
 """The slot of an entry whose version has been collected."""
+
+REWRITES_MET_MAX = 100
+"""So often a lookup on another thread starts again because upkeep was faster."""
 
 DELTA_ENTRIES: Final = 32 * 1024
 """``maintain`` turns a delta of this size into a run."""
@@ -382,3 +388,68 @@ def _merged(hashes: list[Hashes], slots: list[Slots]) -> tuple[Hashes, Slots]:
         all_hashes, all_slots = all_hashes[alive], all_slots[alive]
     order = np.argsort(all_hashes, kind="stable")
     return all_hashes[order], all_slots[order]
+
+
+class KeyLookup:
+    """Where the version of a key lies that exists at a timestamp: on the path of each read and
+    write of an entry. ``keys`` is the rule of the newest schema."""
+
+    def __init__(self, keys: KeyRule, table: ChunkTable, index: KeyIndex) -> None:
+        self.keys = keys
+        self._table = table
+        self._index = index
+
+    def locate(self, key_hash: int, key: Key, at: int) -> int:
+        """The slot of the version of ``key`` that exists at ``at``, or ``NOWHERE``."""
+        for _ in range(REWRITES_MET_MAX):
+            try:
+                return self.search(key_hash, key, at)
+            except KeyError:  # on another thread: its chunk has been rewritten just now
+                continue
+        name = self.keys.schema.name
+        raise InternalError(f"the index of map {name} points to a chunk that is gone")
+
+    def search(self, key_hash: int, key: Key, at: int) -> int:
+        """The same, on the loop. On another thread it raises KeyError when a chunk has been
+        rewritten just now."""
+        index = self._index
+        entry = index.delta.get(key_hash)
+        if entry is not None:
+            for slot in (entry,) if isinstance(entry, int) else reversed(entry):
+                if self._is_version(slot, key, at):
+                    return slot
+        by_number = self._table.by_number
+        exact = self.keys.exact
+        for run in reversed(index.runs):  # `Run.find` and `_is_version` written out: the hot path
+            if run.until <= at:
+                continue
+            directory, hashes = run.directory, run.hash_view
+            bucket = key_hash >> run.shift
+            stop = directory[bucket + 1]
+            position = bisect_left(hashes, key_hash, directory[bucket], stop)
+            while position < stop and hashes[position] == key_hash:
+                slot = run.slot_view[position]
+                position += 1
+                if slot == NOWHERE:
+                    continue
+                chunk = by_number[slot >> OFFSET_BITS]
+                offset = slot & OFFSET_MASK
+                begins, ends = chunk.begin_view, chunk.end_view
+                if (
+                    (chunk.begin if begins is None else begins[offset]) <= at
+                    and (chunk.end if ends is None else ends[offset]) > at
+                    and (exact or self.keys.holds(chunk, offset, key))
+                ):
+                    return slot
+        return NOWHERE
+
+    def _is_version(self, slot: int, key: Key, at: int) -> bool:
+        """Whether the row at ``slot`` exists at ``at`` and has this key (its hash does match)."""
+        chunk = self._table.by_number[slot >> OFFSET_BITS]
+        offset = slot & OFFSET_MASK
+        begins, ends = chunk.begin_view, chunk.end_view
+        return (
+            (chunk.begin if begins is None else begins[offset]) <= at
+            and (chunk.end if ends is None else ends[offset]) > at
+            and (self.keys.exact or self.keys.holds(chunk, offset, key))
+        )

@@ -12,7 +12,7 @@ def entry_version(store: MapStore, key: Key, at: int) -> int | None:
     """When the row of ``key`` that exists at ``at`` was written; None if there is none. The same on
     every copy, since rows move between copies with their times. On the loop's thread."""
     keys, table = store._keys, store._table  # noqa: SLF001 (a part of the store)
-    slot = store._locate(keys.hash(key), key, at)  # noqa: SLF001
+    slot = store.lookup.locate(keys.hash(key), key, at)
     if slot == NOWHERE:
         return None
     chunk, offset = table.by_number[slot >> OFFSET_BITS], slot & OFFSET_MASK

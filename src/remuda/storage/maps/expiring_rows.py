@@ -18,7 +18,7 @@ COUNTED_FOR: Final = from_micros(200_000)
 def end_of(store: MapStore, key: Key, at: int) -> int | None:
     """The end of the row of ``key`` that exists at ``at``; None if there is none."""
     keys = store._keys  # noqa: SLF001 (a part of the store)
-    slot = store._locate(keys.hash(key), key, at)  # noqa: SLF001
+    slot = store.lookup.locate(keys.hash(key), key, at)
     if slot == NOWHERE:
         return None
     chunk = store._table.by_number[slot >> OFFSET_BITS]  # noqa: SLF001

@@ -7,7 +7,6 @@ a later put): a version that is placed late ends where the next one begins.
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections.abc import Callable, Collection, Iterable, Sequence
 
 import numpy as np
@@ -16,12 +15,17 @@ import pyarrow as pa
 from remuda.datatypes.schema import MapSchema
 from remuda.datatypes.timestamp import FOREVER, ended_by_write, expiry
 from remuda.datatypes.values import array_to_values
-from remuda.errors import InternalError
 from remuda.storage.chunks.chunk import OFFSET_BITS, OFFSET_MASK, Chunk, Row, Times
 from remuda.storage.chunks.chunk_table import ChunkTable, RowTimes
 from remuda.storage.chunks.closing import close_everything, close_existing
 from remuda.storage.chunks.hash_order import hash_order
-from remuda.storage.chunks.key_index import DELTA_ENTRIES_MAX, NOWHERE, RUNS_MAX, KeyIndex
+from remuda.storage.chunks.key_index import (
+    DELTA_ENTRIES_MAX,
+    NOWHERE,
+    RUNS_MAX,
+    KeyIndex,
+    KeyLookup,
+)
 from remuda.storage.chunks.keys import Key, KeyRule
 from remuda.storage.chunks.readable import ReadableSchemas
 from remuda.storage.chunks.scan import ScanCursor, count_shown
@@ -39,8 +43,6 @@ from remuda.storage.staging.precomputed import Ahead, Work, matches
 from remuda.storage.staging.removals import Removals
 from remuda.storage.staging.staging import Match, PreparedRows, Staging, arrange, by_partition
 
-REWRITES_MET_MAX = 100
-"""So often a lookup on another thread starts again because upkeep was faster."""
 TINY_BATCH_ROWS = 64
 """Bulk batches of up to this many rows are put row by row: no chunk, no run."""
 
@@ -68,6 +70,7 @@ class MapStore:
         self._layouts = self._readable.newest
         self._table = ChunkTable(schema)
         self._index = KeyIndex()
+        self.lookup = KeyLookup(self._keys, self._table, self._index)
         self._staging = Staging(schema.name, self._keys)
         self._removals = Removals(self._keys)
         self._upkeep = Upkeep(self._table, self._index, self._keys)
@@ -106,7 +109,7 @@ class MapStore:
         self.schema = schema
         self._keys = KeyRule(schema)
         self._staging.keys = self._removals.keys = self._keys
-        self._upkeep.keys = self._ahead.keys = self._keys
+        self._upkeep.keys = self._ahead.keys = self.lookup.keys = self._keys
         self._table.alter(schema)
         self._layouts = self._readable.alter(schema)
         self.indexes.define(self._layouts)
@@ -132,31 +135,39 @@ class MapStore:
             raise validation.too_old(self.schema, at, self.floor)
         key_hash = self._keys.hash(key)
         try:
-            slot = self._search(key_hash, key, at)
+            slot = self.lookup.search(key_hash, key, at)
         except KeyError:  # on another thread: its chunk has been rewritten just now
-            slot = self._locate(key_hash, key, at)
+            slot = self.lookup.locate(key_hash, key, at)
         while slot != NOWHERE:
             chunk = self._table.by_number.get(slot >> OFFSET_BITS)
             if chunk is not None:
                 if chunk.schema is layouts.schema:
                     return chunk.row(slot & OFFSET_MASK)
                 return layouts.row(chunk, slot & OFFSET_MASK)
-            slot = self._locate(key_hash, key, at)  # rewritten just now
+            slot = self.lookup.locate(key_hash, key, at)  # rewritten just now
         return None
+
+    def has(self, key: Key, at: int) -> bool:
+        """Whether a row of ``key`` exists at ``at``. On the loop only."""
+        if at < self.floors.reads:
+            raise validation.too_old(self.schema, at, self.floor)
+        return self.lookup.search(self._keys.hash(key), key, at) != NOWHERE
 
     def put(self, row: Row, timestamp: int, until: int = FOREVER) -> Row | None:
         """Insert or replace the row of its key, from then on; returns the replaced row."""
-        replaced = self._put(row, timestamp, until)
+        replaced = self.write(self._keys.of(row), row, timestamp, until)
         return None if replaced is None else self._layouts.row(*replaced)
 
     def set(self, row: Row, timestamp: int, until: int = FOREVER) -> bool:
         """The same, but only tells whether there was a row (which it costs time to read)."""
-        return self._put(row, timestamp, until) is not None
+        return self.write(self._keys.of(row), row, timestamp, until) is not None
 
-    def _put(self, row: Row, timestamp: int, until: int = FOREVER) -> tuple[Chunk, int] | None:
-        """Insert or replace a row; returns where the replaced one is."""
+    def write(
+        self, key: Key, row: Row, timestamp: int, until: int, partition: int | None = None
+    ) -> tuple[Chunk, int] | None:
+        """Insert or replace the row of a key; returns where the replaced one is. ``partition`` is
+        that of the row, where it is known."""
         keys, index = self._keys, self._index
-        key = keys.of(row)
         key_hash = keys.hash(key)
         end = until
         if timestamp < self._latest:
@@ -164,7 +175,7 @@ class MapStore:
             end = min(end, late_rows.next_begin(self._table.by_number, slots, keys, key, timestamp))
         else:
             self._latest = timestamp
-        slot = self._search(key_hash, key, timestamp)  # on the loop: no chunk goes meanwhile
+        slot = self.lookup.search(key_hash, key, timestamp)  # on the loop: no chunk goes meanwhile
         replaced = None
         if slot != NOWHERE:
             chunk = self._table.by_number[slot >> OFFSET_BITS]
@@ -177,11 +188,17 @@ class MapStore:
             elif old_end < end and ended_by_write(old_end):
                 end = old_end
             chunk.close(offset, timestamp)
-        slot = self._table.append(row, keys.partition(row, key_hash), timestamp)
+        if partition is None:
+            partition = keys.partition(row, key_hash)
+        tail = self._table.tail
+        if tail.length == len(tail.partitions):
+            self._table.next_tail()
+            tail = self._table.tail
+        slot = tail.append(row, partition, timestamp)
         if end == FOREVER:
             self.rows += 1
         else:
-            self._table.by_number[slot >> OFFSET_BITS].close(slot & OFFSET_MASK, end)
+            tail.close(slot & OFFSET_MASK, end)
             self.expiring = self.expiring or end == until
         if index.delta.setdefault(key_hash, slot) == slot:
             index.delta_entries += 1
@@ -204,7 +221,7 @@ class MapStore:
     def _remove(self, key: Key, timestamp: int) -> tuple[Chunk, int] | None:
         key_hash = self._keys.hash(key)
         self._latest = max(self._latest, timestamp)
-        slot = self._locate(key_hash, key, timestamp)
+        slot = self.lookup.locate(key_hash, key, timestamp)
         if slot == NOWHERE:
             self._staging.note_removal(key_hash, key, timestamp)
             return None
@@ -213,58 +230,6 @@ class MapStore:
         self.set_end(chunk, offset, timestamp)
         self._changes += 1
         return chunk, offset
-
-    def _locate(self, key_hash: int, key: Key, at: int) -> int:
-        """The slot of the version of ``key`` that exists at ``at``, or ``NOWHERE``."""
-        for _ in range(REWRITES_MET_MAX):
-            try:
-                return self._search(key_hash, key, at)
-            except KeyError:  # on another thread: its chunk has been rewritten just now
-                continue
-        raise InternalError(f"the index of map {self.schema.name} points to a chunk that is gone")
-
-    def _search(self, key_hash: int, key: Key, at: int) -> int:
-        index = self._index
-        entry = index.delta.get(key_hash)
-        if entry is not None:
-            for slot in (entry,) if isinstance(entry, int) else reversed(entry):
-                if self._is_version(slot, key, at):
-                    return slot
-        by_number = self._table.by_number
-        exact = self._keys.exact
-        for run in reversed(index.runs):  # `Run.find` and `_is_version` written out: the hot path
-            if run.until <= at:
-                continue
-            directory, hashes = run.directory, run.hash_view
-            bucket = key_hash >> run.shift
-            stop = directory[bucket + 1]
-            position = bisect_left(hashes, key_hash, directory[bucket], stop)
-            while position < stop and hashes[position] == key_hash:
-                slot = run.slot_view[position]
-                position += 1
-                if slot == NOWHERE:
-                    continue
-                chunk = by_number[slot >> OFFSET_BITS]
-                offset = slot & OFFSET_MASK
-                begins, ends = chunk.begin_view, chunk.end_view
-                if (
-                    (chunk.begin if begins is None else begins[offset]) <= at
-                    and (chunk.end if ends is None else ends[offset]) > at
-                    and (exact or self._keys.holds(chunk, offset, key))
-                ):
-                    return slot
-        return NOWHERE
-
-    def _is_version(self, slot: int, key: Key, at: int) -> bool:
-        """Whether the row at ``slot`` exists at ``at`` and has this key (its hash does match)."""
-        chunk = self._table.by_number[slot >> OFFSET_BITS]
-        offset = slot & OFFSET_MASK
-        begins, ends = chunk.begin_view, chunk.end_view
-        return (
-            (chunk.begin if begins is None else begins[offset]) <= at
-            and (chunk.end if ends is None else ends[offset]) > at
-            and (self._keys.exact or self._keys.holds(chunk, offset, key))
-        )
 
     def changed_after(self, key: Key, timestamp: int, now: int) -> bool:
         """Whether a version of ``key`` began or ended after ``timestamp``; of those that end by
@@ -299,7 +264,7 @@ class MapStore:
                 for array, column in zip(batch.columns, self.schema.columns, strict=True)
             ]
             for row in zip(*columns, strict=True):
-                self._put(row, timestamp, expiry(timestamp, ttl))
+                self.set(row, timestamp, expiry(timestamp, ttl))
             return
         hashes = self._keys.hashes(batch)
         order = hash_order(hashes)
