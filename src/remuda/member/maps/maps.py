@@ -275,6 +275,12 @@ class Maps:
         if found.schema.uniques or not self._transactions.direct(store):
             tell = partial(self.tell, call, found, want_old=want_old)
             ttl = ttl_of(message) if message.HasField("ttl") else None
+            if len(rows) == 1:
+                self.writes.put_one(
+                    call, condition, found, (keys[0], rows[0]), partitions[0], tell, self.serve,
+                    ttl, want_old=want_old,
+                )  # fmt: skip
+                return
             keyed = list(zip(keys, rows, strict=True))
             self.writes.put(call, condition, found, keyed, partitions, tell, self.serve, ttl)
             return

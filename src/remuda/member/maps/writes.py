@@ -102,6 +102,27 @@ class MapWrites:
 
         self._write(found, groups, [key for key, _ in keyed], decide, call, tell, again, ttl)
 
+    def put_one(  # noqa: PLR0917 (a request, what it says, how to answer)
+        self,
+        call: Call,
+        condition: int,
+        found: OpenMap,
+        entry: tuple[Key, Row],
+        partition: int,
+        tell: Tell,
+        again: Callable[[Call], None],
+        ttl: int | None,
+        *,
+        want_old: bool,
+    ) -> None:
+        """``put`` of one row. Without ``want_old``, ``tell`` hears only whether there was one."""
+        answered = partial(self._answered, call, tell, again)
+        decide = partial(_put_one, condition, entry)
+        write = SmallWrite(
+            found.schema, partition, entry[:1], decide, answered, ttl, call, blind=not want_old
+        )
+        self.small.write(write)
+
     async def _put_together(
         self, found: OpenMap, keyed: Sequence[tuple[Key, Row]], tell: Tell, ttl: int | None
     ) -> None:
@@ -251,6 +272,15 @@ class MapWrites:
             call.fail(answer)
         else:
             tell(answer)
+
+
+def _put_one(
+    condition: int, entry: tuple[Key, Row], before: list[Row | None]
+) -> tuple[list[tuple[Key, Row | None]], list[Row | None]]:
+    """``chosen`` for one row."""
+    if condition == ALWAYS or (before[0] is None) == (condition == IF_ABSENT):
+        return [entry], before
+    return [], before
 
 
 def _groups(partitions: Sequence[int]) -> dict[int, list[int]]:

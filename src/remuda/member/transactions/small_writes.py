@@ -72,6 +72,8 @@ class SmallWrite:
     """That the write belongs to, if one does."""
     waits: Callable[[], None] | None = None
     """Called once, when the write must wait for a key or for its partition."""
+    blind: bool = False
+    """``decide`` asks whether there are rows, not for what is in them: it gets empty ones."""
     deadline: float = 0.0
     prepared: bool = False
     told: bool = False
@@ -166,7 +168,7 @@ class SmallWrites:
             self._answer(write, bug(error, f'a write of map "{write.schema.name}"'))
 
     def _waits(self, write: SmallWrite) -> bool:
-        shell, map_id = self._shell, write.schema.map_id
+        shell, map_id, locks = self._shell, write.schema.map_id, self._transactions.locks
         if shell.layout.primary(write.partition) != self._core.number:
             raise ViewChanged(
                 f"partition {write.partition} has got another primary than member "
@@ -180,14 +182,14 @@ class SmallWrites:
             shell.admission.when_open(again)
             return True
         for key in write.keys:
-            if shell.pending.holder((map_id, key), write=True) is not None:
+            if (map_id, key) in shell.pending.keys:
                 self._transactions.require_decidable(write.schema, [key])
                 write.obstacle = "another write of the same key is being committed"
                 shell.pending.when_free(map_id, key, again)
                 return True
-            if self._transactions.locks.holder((map_id, key), None, write=True) is not None:
+            if locks.table.held and locks.holder((map_id, key), None, write=True) is not None:
                 write.obstacle = "a transaction has locked its key"
-                self._transactions.locks.when_released((map_id, key), again)
+                locks.when_released((map_id, key), again)
                 return True
         return False
 
@@ -195,7 +197,11 @@ class SmallWrites:
         core, schema = self._core, write.schema
         at = core.timestamp()
         store = core.copy_of(schema.map_id, write.partition)
-        chosen, answer = write.decide([store.get(key, at) for key in write.keys])
+        if write.blind:
+            before: list[Row | None] = [() if store.has(key, at) else None for key in write.keys]
+        else:
+            before = [store.get(key, at) for key in write.keys]
+        chosen, answer = write.decide(before)
         if not chosen:
             self._answer(write, answer)
             return
@@ -207,7 +213,7 @@ class SmallWrites:
             return
         writes = []
         for key, row in chosen:
-            writes.append(Write(schema.map_id, schema.version, key, row, ttl))
+            writes.append(tx.made(Write, (schema.map_id, schema.version, key, row, ttl)))
         write.prepared = True
         work, ended = PartWork(at, tuple(writes)), partial(self._ended, write, answer)
         shell = self._shell
