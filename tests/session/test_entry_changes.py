@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from remuda.datatypes import sql
 from remuda.datatypes.schema import Column, MapSchema
 from remuda.datatypes.values import PhysicalValue
+from remuda.errors import NumericOverflow
 from remuda.rpc.codec import encode_types
 from remuda.rpc.packing import packer
 from remuda.session.client_session import ClientSession
-from remuda.session.entry_changes import SIZE_KEPT, EntryChanges
+from remuda.session.entry_changes import ROWS_ONE_BY_ONE, SIZE_KEPT, EntryChanges
 
 
 def schema(version: int = 1, kind: Any = sql.DOUBLE) -> MapSchema:
@@ -73,3 +76,36 @@ def test_a_long_change_is_not_kept() -> None:
     first = computing(changes, asked, text, kind=sql.VARCHAR)
     assert first([(1, 0.0)]) == [(1, float(SIZE_KEPT))]
     assert computing(changes, asked, text, kind=sql.VARCHAR) is not first
+
+
+CHANGED_ALIKE = (
+    ("v = v + ?", (3,), ""),
+    ("v = v * v", (), ""),
+    ("v = coalesce(v, 0) - ?", (2**62,), ""),
+    ("v = v + 1", (), "v > 0"),
+    ("v = NULL", (), "v IS NOT NULL AND id < 30"),
+    ("v = abs(v)", (), "v < 0 OR v IS NULL"),
+    ("v = v / (id - 5)", (), "id <> 5"),
+)
+
+
+@pytest.mark.parametrize(("assignments", "values", "condition"), CHANGED_ALIKE)
+def test_rows_are_changed_alike_one_by_one_and_together(
+    assignments: str, values: tuple[int, ...], condition: str
+) -> None:
+    rows = [(place, (None, -7, 0, 5, 10**6)[place % 5]) for place in range(2 * ROWS_ONE_BY_ONE)]
+    types = (sql.BIGINT,) * len(values)
+    compute = EntryChanges().computing(
+        schema(kind=sql.BIGINT), assignments, condition, encode_types(types) if types else b"",
+        packer(types).pack(values) if types else b"", 0, ClientSession(user="ada"),
+    )  # fmt: skip
+    alone = [compute([row])[0] for row in rows]
+    assert alone == compute(rows)
+    assert any(row is not None for row in alone)
+
+
+def test_one_row_and_many_fail_alike() -> None:
+    compute = computing(EntryChanges(), "v = v + ?", 1, kind=sql.BIGINT, of=schema(1, sql.BIGINT))
+    for rows in ([(1, 2**63 - 1)], [(1, 2**63 - 1)] * (ROWS_ONE_BY_ONE + 1)):
+        with pytest.raises(NumericOverflow):
+            compute(rows)

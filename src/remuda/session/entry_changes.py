@@ -12,6 +12,7 @@ from remuda.datatypes.values import PhysicalValue, array_to_values, values_to_ar
 from remuda.errors import InputError
 from remuda.execution.batch import Batch
 from remuda.execution.evaluate.compile import Compiler
+from remuda.execution.evaluate.one_row import Formulas
 from remuda.execution.evaluate.predicate import Predicate
 from remuda.plan.expression import columns_of
 from remuda.rpc.codec import decode_types
@@ -30,6 +31,8 @@ Compute: TypeAlias = Callable[[Sequence[Row]], list[Row | None]]
 """The new row for each, in schema order; None where the condition does not hold."""
 
 CHANGES_KEPT = 1000
+ROWS_ONE_BY_ONE = 16
+"""Of more rows, the columns are worth making."""
 SIZE_KEPT = 1024
 """Bytes of text and parameters of a change that is kept ready; longer ones are made each time."""
 
@@ -141,6 +144,7 @@ def compute_of(
         (position, schema.columns[position].type, compiler.column(value))
         for position, value in zip(change.positions, change.values, strict=True)
     ]
+    change_one = _formula_of(schema, change, parameters)
 
     def batch_of(rows: Sequence[Row]) -> Batch:
         arrays = [
@@ -154,6 +158,8 @@ def compute_of(
         return range(len(rows)) if places is None else [int(place) for place in places]
 
     def compute(rows: Sequence[Row]) -> list[Row | None]:
+        if change_one is not None and len(rows) <= ROWS_ONE_BY_ONE:
+            return list(map(change_one, rows))
         found: list[Row | None] = [None] * len(rows)
         places = chosen(rows) if rows else ()
         if not places:
@@ -171,3 +177,31 @@ def compute_of(
         return found
 
     return compute
+
+
+def _formula_of(
+    schema: MapSchema, change: EntryChange, parameters: tuple[PhysicalValue, ...]
+) -> Callable[[Row], Row | None] | None:
+    """The new row for one, without columns; None: the expressions are not that simple."""
+    everything = {place: place for place in range(len(schema.columns))}
+    formulas = Formulas(change.expressions, len(parameters), everything)
+    condition = None if change.condition is None else formulas.condition(change.condition)
+    values = [formulas.of(value) for value in change.values]
+    if None in values or (condition is None) != (change.condition is None):
+        return None
+    targets = [
+        (position, value)
+        for position, value in zip(change.positions, values, strict=True)
+        if value is not None
+    ]
+
+    def change_one(row: Row) -> Row | None:
+        scope = formulas.scope(parameters, row)
+        if condition is not None and not condition(scope):
+            return None
+        changed = list(row)
+        for position, value in targets:
+            changed[position] = value(scope)
+        return tuple(changed)
+
+    return change_one

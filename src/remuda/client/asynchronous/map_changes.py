@@ -59,7 +59,7 @@ class ChangedEntries(Handle):
         and CheckViolation for what the new value may not be; nothing has changed then.
         """
         what = computation(expression, params, where, return_old)
-        deadline = self._core.deadline()
+        deadline = Deadline(self._core.patience)
         if insert is not None:
             await self._bind_for(key, insert, deadline)
 

@@ -30,11 +30,7 @@ class ChangeRequests:
     """Of one map, under one version of its schema and one view."""
 
     def __init__(self, requests: MapRequests) -> None:
-        schema = requests.schema
-        types = tuple(column.type for column in schema.columns)
         self._requests = requests
-        self._rows = packer(types)
-        self._keys = packer(tuple(types[position] for position in schema.key_positions))
 
     def compute(
         self, keys: Sequence[PhysicalRow], what: Computation, inserted: Sequence[PhysicalRow] = ()
@@ -47,7 +43,7 @@ class ChangeRequests:
         if what.types:
             body.parameter_types = codec.encode_types(what.types)
             body.parameters = packer(what.types).pack(tuple(what.parameters))
-        body.rows.extend(self._rows.pack(row) for row in inserted)
+        body.rows.extend(map(self._requests.pack_row, inserted))
         return Call(user_pb2.MAP_COMPUTE, self._about(body, keys), self._requests.rows)
 
     def checked(
@@ -64,18 +60,18 @@ class ChangeRequests:
         None if nothing was done."""
         body = user_pb2.CheckedWrite(want_old=want_old)
         if row is not None:
-            body.rows.append(self._rows.pack(row))
+            body.rows.append(self._requests.pack_row(row))
         if version is not None:
             body.versions.append(version)
         if expected is not None:
-            body.expected.append(self._rows.pack(expected))
+            body.expected.append(self._requests.pack_row(expected))
         return Call(user_pb2.MAP_CHECKED_WRITE, self._about(body, (key,)), self._requests.rows)
 
     def get_versioned(
         self, keys: Sequence[PhysicalRow]
     ) -> Call[list[tuple[PhysicalRow, int] | None]]:
         """MAP_GET_VERSIONED -> (row, version) of each key, or None."""
-        requests, unpack = self._requests, self._rows.unpack
+        requests, unpack = self._requests, self._requests.unpack_row
 
         def parse(pbody: bytes) -> list[tuple[PhysicalRow, int] | None]:
             message = user_pb2.RowsResponse.FromString(pbody)
@@ -95,6 +91,6 @@ class ChangeRequests:
     ) -> bytes:
         schema, requests = self._requests.schema, self._requests
         body.map, body.map_id, body.schema_version = schema.name, schema.map_id, schema.version
-        body.keys.extend(self._keys.pack(key) for key in keys)
+        body.keys.extend(map(requests.pack_key, keys))
         requests.clock.stamp(body.context, requests.view)
         return body.SerializeToString()

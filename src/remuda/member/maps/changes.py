@@ -101,7 +101,22 @@ class MapChanges:
         )  # fmt: skip
         want_old = message.want_old
 
+        def change_one(key: Key, place: int, row: Row | None) -> Changed:
+            if row is not None:
+                new = compute((row,))[0]
+                if new is not None:
+                    found.check.row(new)
+            else:
+                new = inserted[place] if inserted else None
+            if new is None:
+                return {}, [None]
+            if found.schema.checks:
+                found.conditions.check_rows([new])
+            return {key: new}, [row if want_old else new]
+
         def change(places: Sequence[int], before: Before) -> Changed:
+            if len(places) == 1:
+                return change_one(keys[places[0]], places[0], before[0])
             here = {keys[p]: (p, row) for p, row in zip(places, before, strict=True)}
             there = [(key, row) for key, (_, row) in here.items() if row is not None]
             written: dict[Key, Row | None] = {}

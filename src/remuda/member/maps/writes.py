@@ -40,6 +40,7 @@ DecideSome = Callable[
 ]
 """From places in the request and the rows that are there: what is to be written, and the rows to
 answer with."""
+_FIRST = (0,)
 Read = Callable[[list[Key]], Awaitable[list[Row | None]]]
 
 
@@ -224,6 +225,13 @@ class MapWrites:
             written, answer = decide(places, before)
             return list(written.items()), answer
 
+        if len(keys) == 1:
+            answered = partial(self._answered, call, tell, again)
+            partition = found.router.key_partition(keys[0])
+            decide_one = partial(decided, _FIRST)
+            write = SmallWrite(found.schema, partition, keys, decide_one, answered, ttl, call)
+            self.small.write(write)
+            return
         groups = _groups(list(map(found.router.key_partition, keys)))
         self._write(found, groups, keys, decided, call, tell, again, ttl)
 
