@@ -354,6 +354,11 @@ def error_response(fields: Mapping[str, str]) -> bytes:
     return message(b"E", _report(fields))
 
 
+def notice_response(fields: Mapping[str, str]) -> bytes:
+    """As an error, of a statement that succeeds."""
+    return message(b"N", _report(fields))
+
+
 def _report(fields: Mapping[str, str]) -> bytes:
     shown = [letter.encode() + _zero_ended(text) for letter, text in fields.items() if text]
     return b"".join(shown) + b"\0"

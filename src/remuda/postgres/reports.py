@@ -11,7 +11,7 @@ from remuda.errors import (
     RemudaError,
     WrongPassword,
 )
-from remuda.postgres.messages import error_response
+from remuda.postgres.messages import error_response, notice_response
 
 SCHEMA: Final = "public"
 CANNOT_CONNECT: Final = "57P03"
@@ -39,6 +39,16 @@ def error_message(error: RemudaError, *, offset: int = 0, fatal: bool = False) -
             "n": "" if subject is None else subject.constraint,
         }
     )
+
+
+_LEVELS: Final = ("log", "notice", "warning", "error")
+
+
+def notice_message(severity: str, code: str, text: str, least: str) -> bytes:
+    """NoticeResponse; nothing if ``least``, the setting client_min_messages, is above it."""
+    if least in _LEVELS and _LEVELS.index(least) > _LEVELS.index(severity.lower()):
+        return b""
+    return notice_response({"S": severity, "V": severity, "C": code, "M": text})
 
 
 def sqlstate(error: RemudaError, *, fatal: bool) -> str:

@@ -192,7 +192,9 @@ _SETTINGS: Final = (
     Setting("application_name", "", "what the client calls itself", _any),
     Setting("bytea_output", "hex", "how BYTEA is shown as text", _only("hex", also=("escape",))),
     Setting("client_encoding", "UTF8", "the encoding of texts", _encoding),
-    Setting("client_min_messages", "notice", "which notices are sent: there are none", _LEVELS),
+    Setting(
+        "client_min_messages", "notice", "the least notice that PostgreSQL's clients get", _LEVELS
+    ),
     Setting("DateStyle", "ISO, MDY", "how dates are shown and read", _date_style),
     Setting(
         "default_transaction_isolation",

@@ -21,7 +21,7 @@ from remuda.member.postgres.told_settings import ToldSettings
 from remuda.member.postgres.turns import Turns
 from remuda.member.queries.cursors import Acknowledged, End, Wire
 from remuda.member.queries.queries import Queries
-from remuda.member.sessions.statement import Client, PlanTypes, Statement
+from remuda.member.sessions.statement import Client, PlanTypes, Progress, Statement
 from remuda.member.statements.plans import Plans
 from remuda.member.statements.statements import Statements
 from remuda.postgres import session as ps
@@ -34,11 +34,13 @@ from remuda.postgres.messages import (
 )
 from remuda.postgres.prepared import Prepared, Turn
 from remuda.postgres.reader import Reader
+from remuda.postgres.reports import notice_message
 from remuda.rpc.client_channel import ClientChannel
 from remuda.session.client_session import ClientSession, PreparedText
-from remuda.session.settings import checked, setting_of
+from remuda.session.settings import SETTINGS, checked, setting_of
 from remuda.session.shape import ResultShape
 from remuda.sql.parsing.parser import parse, split_script
+from remuda.sql.scope.notices import Notice
 from remuda.transaction.states import State
 
 _NOTHING: Final = ResultShape(())
@@ -435,7 +437,13 @@ class Backend:
             sent=sent,
             planned_by=by,
             unaided=True,
+            progress=Progress(on_notice=self._notice),
         )
+
+    def _notice(self, notice: Notice) -> None:
+        least = self._settings.value(SETTINGS["client_min_messages"])
+        told = notice_message(notice.severity, notice.sqlstate, notice.message, least)
+        self._outlet.write(told)
 
     def _with_prepared(self, text: str, session: ClientSession) -> ClientSession:
         """EXECUTE and DEALLOCATE know what was prepared by a message, too."""

@@ -34,6 +34,7 @@ from remuda.session.planning import (
     PlannedQuery,
 )
 from remuda.session.shape import ResultShape
+from remuda.sql.scope.notices import Notice
 from remuda.sql.scope.statements import (
     CatalogStatement,
     ClusterStatement,
@@ -104,6 +105,14 @@ class Progress:
     """Called when it is over: what frees what is kept for its queries."""
     on_error: Callable[[RemudaError], None] | None = None
     """Told when it is cancelled while it waits."""
+    on_notice: Callable[[Notice], None] | None = None
+    """Told of what the client should know although the statement succeeds; None: its channel has no
+    message for that."""
+
+    def notice(self, *notices: Notice) -> None:
+        if self.on_notice is not None:
+            for each in notices:
+                self.on_notice(each)
 
     @contextlib.contextmanager
     def waiting(self, clock: Clock) -> Iterator[None]:

@@ -28,6 +28,7 @@ from remuda.session.planning import (
 )
 from remuda.session.settings import SETTINGS, checked, milliseconds, setting_of
 from remuda.sql.parsing.cluster import TAG as CLUSTER_TAG
+from remuda.sql.scope.notices import ALREADY_BEGUN, NO_TRANSACTION
 from remuda.sql.scope.statements import (
     AnalyzeStatement,
     CancelStatement,
@@ -246,7 +247,8 @@ class TransactionStatements:
 
     def _begin(self, statement: Statement, modes: Modes) -> None:
         if statement.transaction is not None:
-            # PostgreSQL warns and goes on, and drivers rely on it. There are no warnings here.
+            # PostgreSQL warns and goes on, and drivers rely on it.
+            statement.progress.notice(ALREADY_BEGUN)
             statement.progress.spares_transaction = True
             self._change_modes(statement.transaction, modes)
             return
@@ -277,6 +279,7 @@ class TransactionStatements:
         statement.given_up = True
         if transaction is None:
             _check_chain(chain, "COMMIT AND CHAIN")
+            statement.progress.notice(NO_TRANSACTION)
             return Ended("COMMIT")
         if transaction.state is State.MARKED_ROLLBACK:
             return self._roll_back(statement, chain)
@@ -290,6 +293,7 @@ class TransactionStatements:
         if transaction is None:
             if statement.lost is None:
                 _check_chain(chain, "ROLLBACK AND CHAIN")
+                statement.progress.notice(NO_TRANSACTION)
             return Ended("ROLLBACK")
         self._sessions.roll_back(transaction)
         self._chain(statement, transaction, chain)

@@ -387,20 +387,25 @@ class Statements:
                 answer = await self._writes.explain(statement, found, values)
                 answer = above(lines, answer, as_json=found.options.json)
                 self._answered(statement, answer, "EXPLAIN")
-            case CreateMapStatement(schema, if_not_exists):
+            case CreateMapStatement(schema, if_not_exists, notices):
                 await self._catalog.create(schema, if_not_exists=if_not_exists)
+                statement.progress.notice(*notices)
                 self._done(statement, "CREATE TABLE", 0)
             case CreateAsStatement():
                 rows = await self._definitions.create_as(found, self._fresh(statement))
+                statement.progress.notice(*found.notices)
                 self._done(statement, "SELECT", rows)
             case CatalogStatement():
                 await self._definitions.change(found, self._fresh(statement))
+                statement.progress.notice(*found.notices)
                 self._done(statement, found.tag, 0)
             case CreateIndexStatement():
                 await self._definitions.create_index(found, self._fresh(statement))
+                statement.progress.notice(*found.notices)
                 self._done(statement, "CREATE INDEX", 0)
             case DropIndexStatement():
                 await self._indexes.drop(found)
+                statement.progress.notice(*found.notices)
                 self._done(statement, "DROP INDEX", 0)
             case ShowStatement(kind=ShowKind.INDEXES, relation=relation):
                 assert not isinstance(relation, ViewDefinition)

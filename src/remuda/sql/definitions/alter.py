@@ -45,6 +45,7 @@ from remuda.sql.definitions.schemas import (
 from remuda.sql.definitions.unique_constraints import verification, with_uniques
 from remuda.sql.queries.views import BindQuery, placed, relation, renamed, with_dependents
 from remuda.sql.scope.context import Context
+from remuda.sql.scope.notices import not_there
 from remuda.sql.scope.statements import CatalogStatement, Verification
 from remuda.sql.text.suggest import did_you_mean
 from remuda.sql.trees.syntax import (
@@ -101,7 +102,8 @@ def bind_alter(context: Context, tree: AlterTree, bind: BindQuery) -> CatalogSta
     tag = f"ALTER {tree.kind}"
     version = context.catalog.version
     if relation(context.catalog, tree.name.text) is None and tree.if_exists:
-        return CatalogStatement(tag, version, ())
+        skipped = not_there("relation", tree.name.text)
+        return CatalogStatement(tag, version, (), notices=(skipped,))
     first = tree.actions[0]
     if isinstance(first, Rename) and first.what == "RELATION":
         return CatalogStatement(tag, version, _rename_relation(context, tree, first, bind))

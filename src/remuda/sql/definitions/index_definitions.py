@@ -18,6 +18,7 @@ from remuda.errors import (
 )
 from remuda.sql.definitions.schemas import map_of
 from remuda.sql.scope.context import Context
+from remuda.sql.scope.notices import Notice, not_there
 from remuda.sql.scope.statements import (
     CreateIndexStatement,
     DropIndexStatement,
@@ -90,6 +91,7 @@ def find_index(context: Context, name: str) -> MapSchema | None:
 
 def bind_drop_index(context: Context, tree: DropIndexTree) -> DropIndexStatement:
     found: list[tuple[int, str]] = []
+    notices: list[Notice] = []
     target = None if tree.target is None else map_of(context, tree.target)
     for name in tree.names:
         schema = find_index(context, name.text)
@@ -107,7 +109,9 @@ def bind_drop_index(context: Context, tree: DropIndexTree) -> DropIndexStatement
             )
         if schema is not None:
             found.append((schema.map_id, name.text))
-        elif not tree.if_exists:
+        elif tree.if_exists:
+            notices.append(not_there("index", name.text))
+        else:
             every = [
                 index.name
                 for map_name in told(context.catalog).names()
@@ -120,4 +124,4 @@ def bind_drop_index(context: Context, tree: DropIndexTree) -> DropIndexStatement
                 statement=context.text,
                 hint=did_you_mean(name.text, every),
             )
-    return DropIndexStatement(tuple(found), tree.if_exists)
+    return DropIndexStatement(tuple(found), tree.if_exists, tuple(notices))

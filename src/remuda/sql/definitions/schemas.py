@@ -38,6 +38,7 @@ from remuda.sql.queries.views import BindQuery, placed, relation, with_dependent
 from remuda.sql.scope.context import Context
 from remuda.sql.scope.declared_types import declared_types
 from remuda.sql.scope.names import known_name, no_repeats
+from remuda.sql.scope.notices import Notice, already_there, not_there
 from remuda.sql.scope.output import project
 from remuda.sql.scope.statements import (
     CatalogStatement,
@@ -76,6 +77,7 @@ def bind_create(
             hint="CREATE TABLE IF NOT EXISTS keeps the existing map." if kind == "map" else "",
         )
         raise placed(context, error, tree.name)
+    notices = () if existing is None else (already_there(tree.name.text),)
     source = None
     if tree.query is not None:
         source = bind(context, query_of(context, tree.query))
@@ -85,8 +87,9 @@ def bind_create(
         columns = _columns(context, tree)
     schema = _schema(context, tree, columns)
     if tree.query is None:
-        return CreateMapStatement(schema, tree.if_not_exists)
-    return CreateAsStatement(schema, tree.if_not_exists, source if tree.with_data else None)
+        return CreateMapStatement(schema, tree.if_not_exists, notices)
+    read = source if tree.with_data else None
+    return CreateAsStatement(schema, tree.if_not_exists, read, notices)
 
 
 def _with_row_ids(
@@ -310,10 +313,12 @@ def _partition_by(
 def bind_drop(context: Context, tree: DropTree, bind: BindQuery) -> CatalogStatement:
     catalog = context.catalog
     edits: list[Edit] = []
+    notices: list[Notice] = []
     for name in tree.names:
         found = relation(catalog, name.text)
         if found is None:
             if tree.if_exists:
+                notices.append(not_there(tree.kind.lower(), name.text))
                 continue
             raise missing(context, name, tree.kind)
         if isinstance(found, MapSchema) != (tree.kind == "TABLE"):
@@ -323,10 +328,10 @@ def bind_drop(context: Context, tree: DropTree, bind: BindQuery) -> CatalogState
             edits.append(edit)
     tag = f"DROP {tree.kind}"
     if not edits:
-        return CatalogStatement(tag, catalog.version, ())
+        return CatalogStatement(tag, catalog.version, (), notices=tuple(notices))
     what = f'drop {"map" if tree.kind == "TABLE" else "view"} "{tree.names[0].text}"'
     all_edits = with_dependents(context, edits, what, tree.names[0], bind, cascade=tree.cascade)
-    return CatalogStatement(tag, catalog.version, all_edits)
+    return CatalogStatement(tag, catalog.version, all_edits, notices=tuple(notices))
 
 
 def _wrong_kind(found: MapSchema | ViewDefinition) -> WrongObjectType:

@@ -14,6 +14,7 @@ from remuda.datatypes.sql import SqlType
 from remuda.datatypes.values import PhysicalValue
 from remuda.errors import RemudaError
 from remuda.plan.logical import Logical
+from remuda.sql.scope.notices import Notice, already_there
 from remuda.sql.trees.cluster import CancelTree, ClusterTree
 from remuda.sql.trees.session import SessionTree
 from remuda.sql.trees.snapshot import SnapshotTree
@@ -120,6 +121,7 @@ class CreateMapStatement:
 
     schema: MapSchema
     if_not_exists: bool
+    notices: tuple[Notice, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,6 +132,7 @@ class CreateAsStatement:
     schema: MapSchema
     if_not_exists: bool
     source: Logical | None
+    notices: tuple[Notice, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,6 +160,7 @@ class CatalogStatement:
     verify: tuple[Verification, ...] = ()
     finally_: tuple[Edit, ...] = ()
     undo: tuple[Edit, ...] = ()
+    notices: tuple[Notice, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,6 +171,10 @@ class CreateIndexStatement:
     definition: IndexDefinition
     exists: bool
 
+    @property
+    def notices(self) -> tuple[Notice, ...]:
+        return (already_there(self.definition.name),) if self.exists else ()
+
 
 @dataclass(frozen=True, slots=True)
 class DropIndexStatement:
@@ -174,6 +182,7 @@ class DropIndexStatement:
 
     indexes: tuple[tuple[int, str], ...]
     if_exists: bool
+    notices: tuple[Notice, ...] = ()
 
 
 InsertMode: TypeAlias = Literal["insert", "sink"]

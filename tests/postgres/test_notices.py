@@ -1,0 +1,59 @@
+"""Notices and warnings about statements that succeed. PostgreSQL 15 gives the expected ones."""
+
+from __future__ import annotations
+
+import pytest
+
+CASES = [
+    ("COMMIT", [("WARNING", "25P01", "there is no transaction in progress")]),
+    ("ROLLBACK", [("WARNING", "25P01", "there is no transaction in progress")]),
+    ("BEGIN; BEGIN", [("WARNING", "25001", "there is already a transaction in progress")]),
+    ("DROP TABLE IF EXISTS a, b", [
+        ("NOTICE", "00000", 'table "a" does not exist, skipping'),
+        ("NOTICE", "00000", 'table "b" does not exist, skipping')]),
+    ("DROP VIEW IF EXISTS a", [("NOTICE", "00000", 'view "a" does not exist, skipping')]),
+    ("DROP INDEX IF EXISTS a", [("NOTICE", "00000", 'index "a" does not exist, skipping')]),
+    ("ALTER TABLE IF EXISTS a ADD COLUMN b INT", [
+        ("NOTICE", "00000", 'relation "a" does not exist, skipping')]),
+    ("CREATE TABLE IF NOT EXISTS items (id INT PRIMARY KEY)", [
+        ("NOTICE", "42P07", 'relation "items" already exists, skipping')]),
+    ("CREATE TABLE IF NOT EXISTS items AS SELECT 1 AS id", [
+        ("NOTICE", "42P07", 'relation "items" already exists, skipping')]),
+    ("CREATE INDEX IF NOT EXISTS items_name ON items (name)", [
+        ("NOTICE", "42P07", 'relation "items_name" already exists, skipping')]),
+    ("SELECT 1", []),
+]  # fmt: skip
+
+
+@pytest.fixture
+def heard(connection):
+    """The notices that come."""
+    found = []
+    connection.add_notice_handler(
+        lambda d: found.append((d.severity, d.sqlstate, d.message_primary))
+    )
+    return found
+
+
+@pytest.mark.parametrize(("text", "notices"), CASES)
+def test_clients_hear_of_what_was_skipped(connection, items, heard, text, notices):
+    connection.execute(text)
+    assert heard == notices
+
+
+def test_clients_choose_the_notices_that_they_want(connection, heard):
+    connection.execute("SET client_min_messages = warning")
+    connection.execute("DROP TABLE IF EXISTS a")
+    connection.execute("COMMIT")
+    assert [state for _, state, _ in heard] == ["25P01"]
+    connection.execute("SET client_min_messages = error")
+    connection.execute("COMMIT")
+    assert len(heard) == 1
+
+
+def test_a_notice_comes_in_front_of_the_end_of_its_statement(connection, heard):
+    """In a pipeline, too, where others follow."""
+    with connection.pipeline():
+        connection.execute("DROP TABLE IF EXISTS a")
+        row = connection.execute("SELECT 6 * 7").fetchone()
+    assert (row, len(heard)) == ((42,), 1)
