@@ -27,6 +27,7 @@ from remuda.execution.evaluate.regex import split
 from remuda.execution.evaluate.regex_syntax import compiled
 from remuda.execution.evaluate.session_zones import move
 from remuda.limits import BATCH_ROWS
+from remuda.plan.functions.set_functions import VECTOR_SUBSCRIPTS
 
 Column: TypeAlias = list[PhysicalValue] | pa.Array
 Piece: TypeAlias = tuple[Column, ...]
@@ -112,16 +113,21 @@ def _numbered(values: Sequence[PhysicalValue], *, types: Sequence[SqlType]) -> I
     yield list(values), list(range(1, len(values) + 1))
 
 
-def _subscripts(
-    values: Sequence[PhysicalValue],
-    dimension: int,
-    reverse: bool = False,
-    *,
-    types: Sequence[SqlType],  # noqa: ARG001
-) -> Iterator[Piece]:
-    if dimension == 1:
-        numbers = range(1, len(values) + 1)
-        yield (list(reversed(numbers) if reverse else numbers),)
+def _subscripts(first: int) -> SetEvaluator:
+    """``first``: the lower bound of the arrays."""
+
+    def subscripts(
+        values: Sequence[PhysicalValue],
+        dimension: int,
+        reverse: bool = False,
+        *,
+        types: Sequence[SqlType],  # noqa: ARG001
+    ) -> Iterator[Piece]:
+        if dimension == 1:
+            numbers = range(first, first + len(values))
+            yield (list(reversed(numbers) if reverse else numbers),)
+
+    return subscripts
 
 
 def _string_to_table(
@@ -221,7 +227,8 @@ def _path_query(zones: bool) -> SetEvaluator:
 TAKES_NULL: Final = frozenset({"string_to_table"})
 SET_EVALUATORS: Final[dict[str, SetEvaluator]] = {
     "generate_series": _series,
-    "generate_subscripts": _subscripts,
+    "generate_subscripts": _subscripts(1),
+    VECTOR_SUBSCRIPTS: _subscripts(0),
     "unnest": _unnest,
     "_pg_expandarray": _numbered,
     "string_to_table": _string_to_table,

@@ -139,11 +139,14 @@ def _record(given: Types) -> SetSignature | None:
     return SetSignature((JSON,), ())
 
 
+VECTOR_SUBSCRIPTS: Final = "_pg_vector_subscripts"
+"""``generate_subscripts`` of an array that is counted from 0."""
 _ELEMENTS = "the elements of an array"
 _EACH = "the members of an object"
 _DEFINED = (
     SetFunction("generate_series", _series, "start, stop, step (1; an INTERVAL for dates)", 1000.0),
     SetFunction("generate_subscripts", _subscripts, "1 to the length of an array", 10.0),
+    SetFunction(VECTOR_SUBSCRIPTS, _subscripts, "the same from 0, for an int2vector", 10.0),
     SetFunction("unnest", _unnest, "the elements of an array, or of several side by side", 10.0),
     SetFunction("_pg_expandarray", _numbered, "the elements of an array with their places", 10.0),
     SetFunction("string_to_table", _texts(2, 3), "text, separator, what stands for NULL", 10.0),

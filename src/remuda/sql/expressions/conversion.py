@@ -11,7 +11,7 @@ from typing import Final
 
 from sqlglot import exp
 
-from remuda.catalog.pg_types import OBJECTS
+from remuda.catalog.pg_types import OBJECTS, VECTORS
 from remuda.datatypes.coercion import (
     common_type,
     is_assignable,
@@ -236,8 +236,11 @@ class Converter:
             moment = special_moment(str(expression.value), bare)
             if moment is not None:
                 return moment
+            text = str(expression.value)
+            if target.alias in VECTORS and not text.lstrip().startswith("{"):
+                text = f"{{{','.join(text.split())}}}"  # they are written with blanks
             try:
-                value = parse_text(str(expression.value), wanted, self.context.zone)
+                value = parse_text(text, wanted, self.context.zone)
             except DataError as error:
                 raise self.context.located(error, node) from None
             if target.kind is Kind.CHAR:

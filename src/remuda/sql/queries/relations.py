@@ -8,6 +8,7 @@ from typing import Final, TypeAlias
 
 from sqlglot import exp
 
+from remuda.catalog.system_relations import system_relation
 from remuda.datatypes.schema import ROW_ID, MapSchema
 from remuda.datatypes.sql import unrestricted
 from remuda.errors import (
@@ -19,7 +20,15 @@ from remuda.errors import (
     UndefinedMap,
 )
 from remuda.plan.expression import ColumnRef, Expression, conjunction
-from remuda.plan.logical import DependentJoin, JoinKind, Logical, OutputColumn, Project, Scan
+from remuda.plan.logical import (
+    DependentJoin,
+    JoinKind,
+    Logical,
+    OutputColumn,
+    Project,
+    Scan,
+    Supplied,
+)
 from remuda.sql.expressions.conversion import Converter
 from remuda.sql.expressions.expressions import Embedding, ExpressionBinder
 from remuda.sql.queries.sampling import sampled
@@ -118,6 +127,7 @@ class RelationBinder:
             around.visible = around.visible + scope.visible
             around.relations = {**around.relations, **scope.relations}
             around.single |= scope.single
+            around.oids |= scope.oids
         return Environment(self.environment.tables, around)
 
     def _beside_left(self) -> Environment:
@@ -187,7 +197,10 @@ class RelationBinder:
             default = name
         if (sample := node.args.get("sample")) is not None:
             plan = sampled(self.context, plan, sample)
+        oid = _oid_of(plan)
         plan, scope = self.aliased(plan, node, default)
+        if oid:
+            scope.of_table(oid)
         return self.joins(plan, scope, node.args.get("joins"))
 
     def function(self, node: exp.Expr) -> tuple[Logical, Scope]:
@@ -430,6 +443,19 @@ def _common_names(left: Scope, right: Scope, node: exp.Expr) -> list[tuple[str, 
     theirs = {name for name, _ in right.visible}
     place = node.this
     return [(name, place) for name in dict.fromkeys(n for n, _ in left.visible) if name in theirs]
+
+
+def _oid_of(plan: Logical) -> int:
+    """Of the table that is read; 0: it is none."""
+    match plan:
+        case Scan(schema=schema):
+            return schema.oid
+        case Supplied(relation=relation):
+            qualifier, _, name = relation.partition(".")
+            found = system_relation(qualifier, name)
+            return 0 if found is None else found.oid
+        case _:
+            return 0
 
 
 def scan(context: Context, schema: MapSchema, alias: str) -> Scan:

@@ -8,6 +8,7 @@ from typing import Final
 
 from sqlglot import exp
 
+from remuda.catalog.pg_types import VECTORS
 from remuda.catalog.system_relations import FUNCTIONS
 from remuda.datatypes.sql import BIGINT, JSON, VARCHAR, SqlType, array, unrestricted
 from remuda.datatypes.texts.text import type_name
@@ -16,6 +17,7 @@ from remuda.plan.expression import Call, ColumnRef, Expression, Literal
 from remuda.plan.functions.set_functions import (
     RECORD_FUNCTIONS,
     SET_FUNCTIONS,
+    VECTOR_SUBSCRIPTS,
     SetCall,
     SetSignature,
 )
@@ -70,6 +72,8 @@ def bound_call(
     context = binder.context
     bound = [binder.bind(argument) for argument in arguments]
     given = tuple(argument.type for argument in bound)
+    if name == "generate_subscripts" and given and given[0].alias in VECTORS:
+        name = VECTOR_SUBSCRIPTS
     function = SET_FUNCTIONS[name]
     signature = function.resolve(given)
     if signature is None:

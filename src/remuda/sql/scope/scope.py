@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from sqlglot import exp
 
 from remuda.datatypes.schema import ROW_ID
-from remuda.datatypes.sql import BOOLEAN, Kind, row
+from remuda.datatypes.sql import BIGINT, BOOLEAN, Kind, aliased, row
 from remuda.errors import AmbiguousColumn, DuplicateAlias, UndefinedColumn, UndefinedMap
 from remuda.plan.expression import (
     Call,
@@ -23,6 +23,9 @@ from remuda.plan.logical import OutputColumn
 from remuda.sql.scope.context import Context, identifier
 from remuda.sql.scope.schema_names import check_qualifier
 from remuda.sql.text.suggest import closest
+
+TABLE_OID = "tableoid"
+OID = aliased(BIGINT, "oid")
 
 
 def column_refs(output: Iterable[OutputColumn]) -> list[tuple[str, Expression]]:
@@ -47,6 +50,8 @@ class Scope:
     a clause that sees rows one by one, over which subqueries can have no aggregates."""
     hidden: tuple[Scope, ...] = ()
     """Relations nearby that cannot be referred to from here."""
+    oids: dict[str, int] = field(default_factory=dict)
+    """Of tables by alias: their column ``tableoid``."""
     single: set[str] = field(default_factory=set)
     """Aliases of functions that give one value for each row: as a value, that one and no row."""
     _by_name: dict[str, list[Expression]] | None = None
@@ -65,6 +70,10 @@ class Scope:
         self.visible += [entry for entry in columns if entry[0] != ROW_ID]
         self._by_name = None
 
+    def of_table(self, oid: int) -> None:
+        """Its relation is a table with this number."""
+        self.oids = dict.fromkeys(self.relations, oid)
+
     def merge(self, other: Scope, context: Context, node: exp.Expr | None) -> None:
         """All columns of ``other``, after ours."""
         for alias, columns in other.relations.items():
@@ -77,6 +86,7 @@ class Scope:
                 )
             self.relations[alias] = columns
         self.single |= other.single
+        self.oids |= other.oids
         self.visible += other.visible
         self._by_name = None
 
@@ -141,11 +151,32 @@ def whole_row(scope: Scope, alias: str) -> Expression | None:
     type_ = row((name, part.type) for name, part in parts)
     value = Call(type_, "row", tuple(part for _, part in parts))
     # Keys and row ids are never NULL in a row that is there.
-    marks = [part for name, part in columns if name == ROW_ID] or [part for _, part in parts]
+    return _crossing(crossed, Case(type_, ((_absent(columns), Literal(type_, None)),), value))
+
+
+def _absent(columns: list[tuple[str, Expression]]) -> Expression:
+    """Whether an outer join found no row of the relation with these columns."""
+    marks = [part for name, part in columns if name == ROW_ID] or [part for _, part in columns]
     absent: Expression = Call(BOOLEAN, "is_null", (marks[0],))
     if len(marks) > 1:
         absent = Call(BOOLEAN, "and", tuple(Call(BOOLEAN, "is_null", (m,)) for m in marks))
-    return _crossing(crossed, Case(type_, ((absent, Literal(type_, None)),), value))
+    return absent
+
+
+def _table_oid(scope: Scope, alias: str | None, node: exp.Column, context: Context) -> Expression:
+    """PostgreSQL's system column: the table that a row is of. Raises AmbiguousColumn."""
+    if alias is None and len(scope.oids) > 1:
+        raise context.error(
+            AmbiguousColumn,
+            f'column reference "{TABLE_OID}" is ambiguous',
+            node,
+            hint=f"Write {next(iter(scope.oids))}.{TABLE_OID}.",
+        )
+    name = next(iter(scope.oids)) if alias is None else alias
+    value = Literal(OID, scope.oids[name])
+    if len(scope.relations) == 1:
+        return value
+    return Case(OID, ((_absent(scope.relations[name]), Literal(OID, None)),), value)
 
 
 def columns_of_alias(scope: Scope, alias: str) -> list[tuple[str, Expression]] | None:
@@ -171,11 +202,15 @@ def _find(
 ) -> Expression | None:
     if alias is None:
         found = scope.candidates(name)
+        if not found and name == TABLE_OID and scope.oids:
+            return _table_oid(scope, None, node, context)
     else:
         columns = scope.relations.get(alias)
         if columns is None:
             return None
         found = [expression for column, expression in columns if column == name]
+        if not found and name == TABLE_OID and alias in scope.oids:
+            return _table_oid(scope, alias, node, context)
         if not found:
             raise _undefined(context, scope, alias, name, node)
     if len(found) > 1:

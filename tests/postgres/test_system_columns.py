@@ -1,0 +1,74 @@
+"""The column ``tableoid``, and vectors, which count from 0. PostgreSQL 15 gives the expected
+answers."""
+
+from __future__ import annotations
+
+import psycopg
+import pytest
+
+DD = """
+SELECT DISTINCT tt.name, tt.object, d.description FROM (
+  SELECT pgc.oid AS oid, pgc.tableoid AS tableoid, n.nspname AS nspname,
+    CAST(pgc.conname AS pg_catalog.text) AS name, CAST('constraint' AS pg_catalog.text) AS object
+  FROM pg_catalog.pg_constraint pgc JOIN pg_catalog.pg_class c ON c.oid = pgc.conrelid
+    LEFT JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+) AS tt JOIN pg_catalog.pg_description d
+  ON (tt.oid = d.objoid AND tt.tableoid = d.classoid AND d.objsubid = 0)
+"""
+"""A part of psql's \\dd."""
+
+
+OUTER = """
+SELECT i.id, j.tableoid::regclass::text FROM items i LEFT JOIN items j ON j.id = i.id AND j.id = 2
+ORDER BY 1
+"""
+CORRELATED = """
+SELECT count(*) FROM items i WHERE EXISTS (SELECT 1 FROM pg_class c WHERE c.oid = i.tableoid)
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "rows"),
+    [
+        ("SELECT tableoid::regclass::text FROM items", [("items",), ("items",)]),
+        ("SELECT i.tableoid = 'items'::regclass FROM items i WHERE id = 1", [(True,)]),
+        ("SELECT DISTINCT tableoid::regclass::text FROM pg_class", [("pg_class",)]),
+        (OUTER, [(1, None), (2, "items")]),
+        (CORRELATED, [(2,)]),
+        ("SELECT * FROM (SELECT id FROM items WHERE tableoid > 0) t ORDER BY 1", [(1,), (2,)]),
+        (DD, []),
+    ],
+)
+def test_rows_know_their_table(connection, items, text, rows):
+    assert connection.execute(text).fetchall() == rows
+
+
+@pytest.mark.parametrize(
+    ("text", "state"),
+    [
+        ("SELECT tableoid FROM items i, items j", "42702"),
+        ("SELECT tableoid FROM (SELECT 1) t", "42703"),
+        ("SELECT tableoid FROM cheap", "42703"),
+        ("SELECT t.tableoid FROM generate_series(1, 2) t", "42703"),
+    ],
+)
+def test_other_relations_have_no_table(connection, items, text, state):
+    with pytest.raises(psycopg.Error) as refused:
+        connection.execute(text)
+    assert refused.value.sqlstate == state
+
+
+def test_vectors_count_from_0(connection, items):
+    found = connection.execute(
+        "SELECT k, indkey[k] FROM pg_index, generate_subscripts(indkey, 1) AS k"
+        " WHERE indrelid = 'items'::regclass ORDER BY 2"
+    ).fetchall()
+    assert found == [(0, 1), (0, 2)]
+    found = connection.execute(
+        "SELECT generate_subscripts('7 8 9'::int2vector, 1, true), '7 8'::oidvector::text"
+    ).fetchall()
+    assert found == [(2, "7 8"), (1, "7 8"), (0, "7 8")]
+    assert connection.execute("SELECT generate_subscripts(ARRAY[7, 8], 1)").fetchall() == [
+        (1,),
+        (2,),
+    ]
