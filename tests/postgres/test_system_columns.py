@@ -72,3 +72,32 @@ def test_vectors_count_from_0(connection, items):
         (1,),
         (2,),
     ]
+
+
+CATALOGS = (
+    "SELECT DISTINCT table_catalog FROM information_schema.tables",
+    "SELECT DISTINCT constraint_catalog FROM information_schema.table_constraints",
+    "SELECT catalog_name FROM information_schema.information_schema_catalog_name",
+    "SELECT datname FROM pg_database",
+    "SELECT datname FROM pg_stat_activity WHERE pid = pg_backend_pid()",
+    "SELECT current_catalog",
+)
+
+
+@pytest.mark.parametrize("name", ["shop", "remuda", "Ünder Score"])
+def test_the_database_has_the_name_that_the_client_gave(connect, items, name):
+    connection = connect(dbname=name)
+    assert connection.execute("SELECT current_database()").fetchone() == (name,)
+    for text in CATALOGS:
+        assert connection.execute(text).fetchall() == [(name,)], text
+    found = "SELECT count(*) FROM information_schema.columns WHERE table_name = 'items'"
+    where = " AND table_catalog = current_database()"
+    assert connection.execute(found + where).fetchone() == (4,)
+
+
+def test_one_plan_serves_sessions_with_other_names(connect):
+    text = "SELECT current_database(), count(*) FROM pg_database WHERE datname = current_database()"
+    for name in ("one", "other", "one"):
+        connection = connect(dbname=name)
+        connection.prepare_threshold = 0
+        assert connection.execute(text).fetchone() == (name, 1)

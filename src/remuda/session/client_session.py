@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from remuda.catalog.system_relations import OWNER
+from remuda.catalog.system_relations import DATABASE, OWNER
 from remuda.datatypes.sql import SqlType
 from remuda.datatypes.times.session_zones import UTC
 from remuda.errors import LimitExceeded, ProtocolError
@@ -35,6 +35,9 @@ class ClientSession:
     """Who the client has shown to be; never what it says by itself, so it does not travel."""
     pid: int = 0
     """Of its connection, on the member that runs the statement."""
+    database: str = DATABASE
+    """The name under which a client of PostgreSQL has asked for the one database. It does not
+    travel either."""
 
     def value(self, setting: Setting) -> str:
         return self.values.get(setting.name.lower(), setting.default)

@@ -17,7 +17,9 @@ from remuda.session.client_session import NO_SESSION, ClientSession
 from remuda.session.settings import setting_of
 
 Plan = TypeVar("Plan", Logical, tuple[Expression, ...])
-CLOCK_FUNCTIONS = ("backend_pid", "current_date", "current_timestamp", "current_user")
+CLOCK_FUNCTIONS = (
+    "backend_pid", "current_database", "current_date", "current_timestamp", "current_user"
+)  # fmt: skip
 _MICROS_PER_DAY = 86_400_000_000
 _SETTING: Final = "setting "
 _SETTING_OR_NULL: Final = "setting or null "
@@ -118,6 +120,7 @@ def clock_values(
         "current_timestamp": now_micros,
         "current_user": session.user,
         "backend_pid": session.pid,
+        "current_database": session.database,
     }
     return tuple(
         values[name] if name in values else _setting_value(name, session) for name in names

@@ -430,7 +430,9 @@ class Backend:
             partitions=None,
             local=False,
             page_rows=PAGE_ROWS,
-            session=replace(session, user=user or session.user, pid=client.pid),
+            session=replace(
+                session, user=user or session.user, pid=client.pid, database=self._database
+            ),
             transaction=transaction,
             lost=lost,
             takes_transactions=True,

@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from remuda.catalog.catalog import Catalog
 from remuda.catalog.system_relations import (
+    DATABASE,
     FUNCTIONS,
     INFORMATION_SCHEMA,
     PG_CATALOG,
@@ -42,6 +43,28 @@ from remuda.session.system import information_schema, pg_catalog
 from remuda.session.system.roles import rows_of_roles
 
 Row = tuple[Any, ...]
+
+
+def named(relation: SystemRelation, rows: Iterable[Row], database: str) -> Iterable[Row]:
+    """``rows`` with the name of the one database under which the session knows it."""
+    if database == DATABASE:
+        return rows
+    places = {
+        place
+        for place, column in enumerate(relation.columns)
+        if column.name == "datname"
+        or column.name.endswith("_catalog")
+        or (relation.schema == INFORMATION_SCHEMA and column.name == "catalog_name")
+    }
+    if not places:
+        return rows
+    return (
+        tuple(
+            database if place in places and value == DATABASE else value
+            for place, value in enumerate(row)
+        )
+        for row in rows
+    )
 
 
 class SystemRelations:
@@ -99,7 +122,8 @@ class SystemRelations:
         self, relation: SystemRelation, make: Callable[[Any], Iterable[Row]]
     ) -> Callable[[Statement], Awaitable[SuppliedRows]]:
         async def supply(statement: Statement) -> SuppliedRows:
-            return engine_rows(relation, list(make(self._seen(statement))))
+            rows = make(self._seen(statement))
+            return engine_rows(relation, list(named(relation, rows, statement.session.database)))
 
         return supply
 
@@ -113,7 +137,8 @@ class SystemRelations:
         make: Callable[[Statement], Awaitable[Iterable[Row]]],
     ) -> Callable[[Statement], Awaitable[SuppliedRows]]:
         async def supply(statement: Statement) -> SuppliedRows:
-            return engine_rows(relation, list(await make(statement)))
+            rows = await make(statement)
+            return engine_rows(relation, list(named(relation, rows, statement.session.database)))
 
         return supply
 

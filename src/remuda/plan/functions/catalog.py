@@ -108,6 +108,7 @@ INTERNAL: Final = (
             "session_setting",
             "current_user",
             "backend_pid",
+            "current_database",
         }
     )
     | function_arrays.INTERNAL
@@ -133,7 +134,14 @@ WINDOW_FUNCTIONS: Final[dict[str, WindowFunction]] = {
 
 
 _STABLE: Final = frozenset(
-    {"backend_pid", "current_date", "current_timestamp", "current_user", "session_setting"}
+    {
+        "backend_pid",
+        "current_database",
+        "current_date",
+        "current_timestamp",
+        "current_user",
+        "session_setting",
+    }
     | {"single_row"}
 )
 """Functions that do not fold, and yet give the same value all through a statement."""

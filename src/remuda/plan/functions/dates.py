@@ -172,6 +172,7 @@ FUNCTIONS: Final = (
     ScalarFunction("current_date", fixed(DATE), NullRule.NEVER, folds=False),
     ScalarFunction("current_user", fixed(VARCHAR), NullRule.NEVER, folds=False),
     ScalarFunction("backend_pid", fixed(INTEGER), NullRule.NEVER, folds=False),
+    ScalarFunction("current_database", fixed(VARCHAR), NullRule.NEVER, folds=False),
     ScalarFunction("current_timestamp", fixed(TIMESTAMPTZ), NullRule.NEVER, folds=False),
     ScalarFunction(
         "session_setting", fixed(VARCHAR, VARCHAR, BOOLEAN), NullRule.OWN, folds=False

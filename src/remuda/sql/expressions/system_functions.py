@@ -22,7 +22,7 @@ from remuda.catalog.pg_objects import (
 )
 from remuda.catalog.pg_routines import KIND_AGGREGATE, Routine, function_text
 from remuda.catalog.pg_types import ALL_DIGITS, BY_NAME, OBJECTS, SPANS
-from remuda.catalog.system_relations import DATABASE, INFORMATION_SCHEMA, PUBLIC, SYS
+from remuda.catalog.system_relations import INFORMATION_SCHEMA, PUBLIC, SYS
 from remuda.datatypes.identifiers import quoted_name
 from remuda.datatypes.schema import MapSchema, ViewDefinition
 from remuda.datatypes.sql import (
@@ -399,6 +399,11 @@ def _bare_type_name(sql_type: SqlType) -> str:
     return found or type_name(replace(sql_type, length=None))
 
 
+def _current_database(_binder: ExpressionBinder, _node: exp.Expr) -> Expression:
+    """There is one, under the name that the client has asked for."""
+    return Call(VARCHAR, "current_database", ())
+
+
 def _backend_pid(_binder: ExpressionBinder, _nodes: list[exp.Expr], _node: exp.Expr) -> Expression:
     """The number of the connection, which the member that runs the statement knows."""
     return Call(INTEGER, "backend_pid", ())
@@ -425,7 +430,7 @@ def _blocking_pids(binder: ExpressionBinder, nodes: list[exp.Expr], _node: exp.E
 
 
 FUNCTIONS: Final[dict[str, tuple[tuple[int, ...], Function]]] = {
-    "current_database": ((0,), _constant(_text(DATABASE))),
+    "current_database": ((0,), lambda binder, _nodes, node: _current_database(binder, node)),
     "current_schema": ((0,), _constant(_text(PUBLIC))),
     "current_schemas": ((1,), _schemas),
     "version": ((0,), _constant(_text(VERSION))),
@@ -479,6 +484,6 @@ def _current_user(_binder: ExpressionBinder, _node: exp.Expr) -> Expression:
 for _name in FUNCTIONS:
     register_call(_name, _call)
 register(exp.CurrentSchema, _word(PUBLIC))
-register(exp.CurrentCatalog, _word(DATABASE))
+register(exp.CurrentCatalog, _current_database)
 register(exp.CurrentUser, _current_user)
 register(exp.SessionUser, _current_user)
