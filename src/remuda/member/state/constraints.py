@@ -122,9 +122,9 @@ class Constraints:
         if not column.null_count:
             return batch
         first = self._take_row_ids(column.null_count) | member << 63 - MEMBER_BITS
-        ids = column.to_numpy(zero_copy_only=False)
         missing = np.asarray(column.is_null())
-        filled = np.where(missing, 0, np.nan_to_num(ids)).astype(np.int64)
+        # NULLs would make floats of the others, which hold no number above 2 ** 53.
+        filled = column.fill_null(0).to_numpy(zero_copy_only=False).astype(np.int64)
         filled[missing] = np.arange(first, first + column.null_count)
         return batch.set_column(position, batch.schema.field(position), pa.array(filled))
 
