@@ -3,13 +3,19 @@ is told and goes, and numbers are given out once."""
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
+from typing import Any
 
+import pyarrow as pa
 import pytest
 from snapshot_grid import NAME, Grid, filled
 
-from remuda.errors import InputError, UndefinedObject
+from remuda.errors import InputError, ResourceError, UndefinedObject
 from remuda.storage.snapshot.chain import load, load_if_there, snapshot_names
 from remuda.storage.snapshot.cut_records import mark_version, record_key
 from remuda.storage.snapshot.expiring import (
@@ -21,7 +27,14 @@ from remuda.storage.snapshot.expiring import (
 )
 from remuda.storage.snapshot.object_store import DirectoryStore, unfinished_files
 from remuda.storage.snapshot.verifying import DAMAGE, LEFT_OVER, Level, verify
-from remuda.storage.snapshot.writing import abandon, begin, data_folder, finish, manifest_key
+from remuda.storage.snapshot.writing import (
+    abandon,
+    begin,
+    data_folder,
+    finish,
+    manifest_key,
+    put_rows,
+)
 from remuda.world import SystemDisk
 
 
@@ -142,6 +155,62 @@ def test_a_cut_that_is_finished_while_keys_are_listed_is_not_lost(
     chain = load(grid.store, NAME)
     assert not chain.lost()
     assert last in chain.manifests
+
+
+class Interrupted:
+    """A store in which ``other`` happens before the operation number ``at``."""
+
+    def __init__(self, store: Any, at: int, other: Callable[[], object]) -> None:
+        self.store, self.left, self.other = store, at, other
+
+    def __getattr__(self, name: str) -> Any:
+        def operate(*arguments: Any) -> Any:
+            self.left -= 1
+            if self.left == 0:
+                self.other()
+            return getattr(self.store, name)(*arguments)
+
+        return operate
+
+
+def late_object(store: Any, version: int) -> None:
+    """A member puts an object of a cut, and hears perhaps that it was given up."""
+    batch = pa.record_batch({"id": [1]})
+    with suppress(ResourceError):
+        put_rows(
+            store,
+            NAME,
+            version,
+            map_id=1,
+            schema_version=1,
+            group=0,
+            partitions=(0,),
+            batches=[batch],
+            schema=batch.schema,
+        )
+
+
+def gives_up(store: Any, version: int) -> None:
+    abandon(store, NAME, version)
+
+
+@pytest.mark.parametrize(("first", "other"), [(late_object, gives_up), (gives_up, late_object)])
+def test_an_object_that_comes_while_its_cut_is_given_up_goes_too(
+    first: Callable[[Any, int], None], other: Callable[[Any, int], None]
+) -> None:
+    """Each of the two happens before every operation of the other one."""
+    grid = filled(1)
+    for at in itertools.count(1):
+        version = 5 + at
+        begin(grid.store, NAME, version)
+        between = Interrupted(grid.store, at, partial(other, grid.store, version))
+        first(between, version)
+        if between.left > 0:
+            break
+        assert grid.store.keys(data_folder(NAME, version)) == []
+    assert at > 2
+    abandon(grid.store, NAME, version)
+    assert found(grid) == []
 
 
 def test_numbers_are_given_out_once() -> None:

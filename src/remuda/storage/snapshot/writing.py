@@ -88,10 +88,16 @@ def put_rows(
     key: ObjectKey | None = None,
 ) -> DataObject:
     """The rows of a map in some partitions, visible at the cut's timestamp, in batches as
-    ``rows_object.with_times`` makes them."""
+    ``rows_object.with_times`` makes them. Raises ``ResourceError`` when the cut was given up
+    meanwhile; the object is taken away then, as ``abandon`` may not have seen it."""
     path = data_key(name, version, map_id, group)
     stored = seal(key, path, encode_rows(batches, schema))
     store.put(path, stored)
+    try:
+        _require_begun(store, name, version)
+    except ResourceError:
+        store.delete(path)
+        raise
     rows = sum(batch.num_rows for batch in batches)
     return DataObject(
         path, sha256(stored), len(stored), rows, map_id, schema_version, tuple(partitions)
@@ -144,34 +150,39 @@ def finish(store: ObjectStore, manifest: Manifest) -> str:
     given up meanwhile, and its objects perhaps with it."""
     data = encode_manifest(manifest)
     record = CutRecord(manifest.version, sha256(data), manifest.created)
-    note = pending_key(manifest.name, manifest.version)
-    if note not in store.keys(note):
-        raise ResourceError(
-            f"cut {manifest.version} of snapshot {manifest.name} was given up while it was made",
-            hint="Somebody dropped it. Make the snapshot again.",
-        )
+    _require_begun(store, manifest.name, manifest.version)
     store.put(record_key(manifest.name, manifest.version), encode_record(record))
     store.put(manifest_key(manifest.name, manifest.version), data)
-    store.delete(note)
+    store.delete(pending_key(manifest.name, manifest.version))
     return sha256(data)
+
+
+def _require_begun(store: ObjectStore, name: str, version: int) -> None:
+    note = pending_key(name, version)
+    if note not in store.keys(note):
+        raise ResourceError(
+            f"cut {version} of snapshot {name} was given up while it was made",
+            hint="Somebody dropped it, or its maker has failed. Make the snapshot again.",
+        )
 
 
 def abandon(store: ObjectStore, name: str, version: int) -> int:
     """Take away what an interrupted snapshot has left; the number of objects. Its number is not
-    given out again: some member may still be putting an object of it. Nothing happens to one that
-    has its manifest."""
+    given out again: some member may still be putting an object of it. Such a member finds that the
+    note has gone, and takes its object away itself; so the note goes before the objects are listed.
+    Nothing happens to a snapshot that has its manifest."""
     if store.keys(manifest_key(name, version)):
         store.delete(pending_key(name, version))
         return 0
     put_mark(store, name, version)
     store.delete(record_key(name, version))
+    segments = remove_spare_segments(store, name, version)
+    store.delete(pending_key(name, version))
     left = store.keys(data_folder(name, version))
     for path in left:
         store.delete(path)
-    removed = len(left) + remove_spare_segments(store, name, version)
     remove_unfinished(store, data_folder(name, version))
-    store.delete(pending_key(name, version))
-    return removed
+    return len(left) + segments
 
 
 def remove_spare_segments(store: ObjectStore, name: str, version: int) -> int:
