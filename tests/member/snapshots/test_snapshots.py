@@ -418,6 +418,29 @@ def test_an_interrupted_restore_leaves_nothing(
     run(tmp_path, scenario, members=3, backups=1)
 
 
+def test_a_number_that_another_maker_has_just_taken_is_left_to_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Both have looked which numbers were tried before either left its note."""
+    begin, taken = snapshot_making.writing.begin, list[int]()
+
+    def begun_twice(store: Any, name: str, version: int, now: int = 0) -> None:
+        if not taken:
+            taken.append(version)
+            begin(store, name, version, now)
+        begin(store, name, version, now)
+
+    async def scenario(client: TestClient, _cluster: TestCluster) -> None:
+        await filled(client)
+        monkeypatch.setattr(snapshot_making.writing, "begin", begun_twice)
+        [made] = await client.sql("CREATE SNAPSHOT s")
+        assert made[1] == taken[0] + 1
+        [note] = tmp_path.rglob("*.note")
+        assert f"{taken[0]:010}" in note.name, "the other one's"
+
+    run(tmp_path, scenario)
+
+
 def test_a_member_that_is_lost_is_made_up_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

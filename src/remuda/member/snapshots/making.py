@@ -20,6 +20,7 @@ from dataclasses import dataclass, replace
 from remuda.catalog.catalog import Catalog
 from remuda.datatypes.schema import MapSchema
 from remuda.errors import (
+    DuplicateObject,
     InputError,
     PartitionsLost,
     RemudaError,
@@ -392,10 +393,16 @@ def _begin(
     store: ObjectStore, name: str, highest: int, now: int, before: Trunk | None
 ) -> tuple[Trunk | None, int]:
     """What there is, and the number of the new cut, which is noted as begun. It is above all that
-    were tried: a member may still be putting an object of an attempt that was given up."""
+    were tried: a member may still be putting an object of an attempt that was given up. Raises
+    TransientError when another maker of the snapshot has just taken the number."""
     known, tried = trunk_of(store, name, before)
     version = max(tried, highest) + 1
-    writing.begin(store, name, version, now)
+    try:
+        writing.begin(store, name, version, now)
+    except DuplicateObject as error:
+        raise TransientError(
+            f"another statement has begun cut {version} of snapshot {name}", detail=error.message
+        ) from error
     return known, version
 
 
