@@ -18,11 +18,13 @@ from remuda.errors import (
     InputError,
     NotSupported,
     RemudaError,
+    TransientError,
     UndefinedMap,
     UndefinedObject,
 )
 from remuda.member.snapshots import making as snapshot_making
 from remuda.member.snapshots import restoring as snapshot_restoring
+from remuda.member.system.system_state import SystemState
 from remuda.session.privileges import Need, needs_of
 from remuda.sql.binder import bind
 from remuda.sql.parsing.parser import parse
@@ -439,6 +441,56 @@ def test_a_number_that_another_maker_has_just_taken_is_left_to_it(
         assert f"{taken[0]:010}" in note.name, "the other one's"
 
     run(tmp_path, scenario)
+
+
+class MovingState(SystemState):
+    """At first rows are between two members, or counted on both, when their states are asked."""
+
+    answers = 0
+    """How many are such."""
+
+    async def all(self) -> dict[int, Any]:
+        states = await super().all()
+        self.answers -= 1
+        if self.answers < 0:
+            return states
+        first = states[min(states)]
+        for part in first.maps:
+            part.rows = part.rows // 2 if self.answers % 2 else 2 * part.rows + 1
+        if self.answers % 3:
+            first.context.view += 1
+        else:
+            next(gauge for gauge in first.gauges if gauge.name == "promoting").value = 1
+        return states
+
+
+@pytest.mark.parametrize("kind", ["", " INCREMENT"])
+def test_restored_rows_are_counted_when_none_is_on_its_way(
+    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(snapshot_restoring, "COUNT_PAUSE", 0.0)
+    monkeypatch.setattr(snapshot_restoring, "COUNT_ATTEMPTS", 20)
+
+    async def scenario(client: TestClient, cluster: TestCluster) -> None:
+        await filled(client)
+        await client.sql("CREATE SNAPSHOT s")
+        if kind:
+            await client.sql("INSERT INTO orders VALUES (9999, 'last', 1)")
+            [made] = await client.sql(f"CREATE SNAPSHOT s{kind}")
+            assert made[2] == "increment"
+        for member in cluster.members:
+            member.snapshots.restoring._state.__class__ = MovingState
+        state: Any = cluster.members[-1].snapshots.restoring._state
+        state.answers = 7
+        await client.sql("RESTORE SNAPSHOT s PREFIX 'x_'")
+        assert await contents(client, "x_") == await contents(client)
+        state.answers = 10_000
+        error = await refused(client, "RESTORE SNAPSHOT s PREFIX 'y_'", TransientError)
+        assert "partitions were moved" in error.message
+        state.answers = 0
+
+    settings = {"data_dir": str(tmp_path / "data")} if kind else {}
+    run(tmp_path / "store", scenario, members=1 if kind else 2, **settings)
 
 
 def test_a_member_that_is_lost_is_made_up_for(

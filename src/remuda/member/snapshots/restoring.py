@@ -58,6 +58,9 @@ EDIT_PAUSE = 0.01
 READ_ATTEMPTS = 10
 """So often an object is read again after a member was lost, or the view has changed."""
 READ_PAUSE = 0.3
+COUNT_ATTEMPTS = 200
+"""So often the rows are counted again because partitions were moved meanwhile."""
+COUNT_PAUSE = 0.1
 SWEEP_PAUSE = 1.0
 AT_ONCE = 2
 """Objects that a member restores at a time: one is read while another one is committed."""
@@ -253,7 +256,7 @@ class SnapshotRestoring:
             for each in cut.logs
         ]
         await self._spread(task, pieces)
-        states = (await self._state.all()).values()
+        states = await self._states_at_rest()
         for each in maps:  # how many there are, no manifest says
             each.rows = self._rows_there(states, each)
         if not 0 <= task.rows - sum(each.rows for each in maps) <= task.passing:
@@ -349,8 +352,7 @@ class SnapshotRestoring:
         """Tell how many rows there are now: some may have ended by themselves. Raises unless all
         others have arrived: a member that was lost with the only copy of some takes them along, and
         objects of another snapshot may name keys twice."""
-        self._core.require_all_alive()
-        states = (await self._state.all()).values()
+        states = await self._states_at_rest()
         for each in maps:
             rows = self._rows_there(states, each)
             # Idle entries go, and those without room: options may have it so.
@@ -363,6 +365,23 @@ class SnapshotRestoring:
                     "SNAPSHOT tells whether the snapshot is whole.",
                 )
             each.rows = rows
+
+    async def _states_at_rest(self) -> Collection[control_pb2.SystemState]:
+        """The states of all members in one view, while none of them takes rows over: rows that
+        change their member between two answers would count twice, or not at all. Raises
+        MemberUnavailable, and TransientError when partitions are moved all the time."""
+        core = self._core
+        for _ in range(COUNT_ATTEMPTS):
+            core.require_all_alive()
+            view = core.view
+            states = (await self._state.all()).values()
+            if core.view is view and all(_is_at_rest(state, view) for state in states):
+                return states
+            await asyncio.sleep(COUNT_PAUSE)
+        raise TransientError(
+            "partitions were moved whenever the restored rows were counted",
+            hint="Nothing was restored. Try again when no member joins or leaves.",
+        )
 
     def _rows_there(self, states: Collection[control_pb2.SystemState], each: RestoredMap) -> int:
         map_id = self._staged_map(each).map_id
@@ -434,6 +453,11 @@ class SnapshotRestoring:
             except RemudaError as error:
                 log.warning("staged maps are left", extra=fields(error=error.message))
                 await asyncio.sleep(SWEEP_PAUSE)
+
+
+def _is_at_rest(state: control_pb2.SystemState, view: View) -> bool:
+    gauges = {gauge.name: gauge.value for gauge in state.gauges}
+    return state.context.view == view.number and not gauges["promoting"]
 
 
 async def _together(works: Sequence[Awaitable[None]]) -> None:
