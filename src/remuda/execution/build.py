@@ -19,7 +19,7 @@ from remuda.execution.context import FragmentContext, FragmentListener
 from remuda.execution.contract import Operator
 from remuda.execution.evaluate.compile import Compiler, evaluate_constant
 from remuda.execution.evaluate.predicate import Predicate
-from remuda.execution.exchange.encoding import BatchForm
+from remuda.execution.exchange.encoding import form_of
 from remuda.execution.exchange.inbox import Inbox
 from remuda.execution.exchange.outbox import Outbox
 from remuda.execution.exchange.window import receives_of, stream_window
@@ -239,7 +239,7 @@ class _FragmentBuilder:
             senders=context.sites.endpoints(receive.sender_fragment),
             ordered=bool(receive.collation or receive.traits.collation),
             window=stream_window(self._fragment, context.sites),
-            form=BatchForm(receive.output),
+            form=form_of(receive.output),
             send_grant=send_grant,
             clock=context.clock,
         )
@@ -254,7 +254,7 @@ class _FragmentBuilder:
             receivers=receivers,
             memory=self._reserve(send) if merged and len(receivers) > 1 else None,
             window=stream_window(receiver, self._context.sites),
-            form=BatchForm(send.output),
+            form=form_of(send.output),
             port=self._context.exchange,
         )
 
@@ -377,7 +377,10 @@ class _FragmentBuilder:
         """What the reservations of the node's operator come to together."""
         if isinstance(node, Store):
             return self._spools[node.spool].usage
-        return self._usages.setdefault(id(node), Usage())
+        known = self._usages.get(id(node))
+        if known is None:
+            known = self._usages[id(node)] = Usage()
+        return known
 
     def _row_count(self, expression: Expression | None, clause: str) -> int | None:
         if expression is None:
@@ -566,7 +569,7 @@ class _FragmentBuilder:
             kind=node.kind,
             splitter=splitter,
             outbox=self.outbox,
-            form=BatchForm(node.output),
+            form=form_of(node.output),
             memory=self._reserve(node),
         )
 
@@ -574,4 +577,4 @@ class _FragmentBuilder:
         if self._sink is None:
             raise InternalError("the root fragment needs a sink")
         source = rounds_operator(node, source, self._context, self._reserve(node))
-        return RootOperator(source, self._sink, BatchForm(node.output))
+        return RootOperator(source, self._sink, form_of(node.output))

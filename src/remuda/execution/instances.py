@@ -23,6 +23,10 @@ class Sites:
 
     members: Mapping[int, tuple[int, ...]]
     counts: Mapping[int, int] = field(default_factory=dict)
+    _endpoints: dict[int, tuple[Endpoint, ...]] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
+    """Those of the fragments that were asked for: each end of each edge asks."""
 
     def runs(self, fragment: int, member: int) -> bool:
         return member in self.members.get(fragment, ())
@@ -32,12 +36,13 @@ class Sites:
 
     def endpoints(self, fragment: int) -> tuple[Endpoint, ...]:
         """All instances of a fragment, those of a member next to each other."""
-        count = self.instances(fragment)
-        return tuple(
-            Endpoint(member, instance)
-            for member in self.members[fragment]
-            for instance in range(count)
-        )
+        found = self._endpoints.get(fragment)
+        if found is None:
+            instances = range(self.counts.get(fragment, 1))
+            members = self.members[fragment]
+            found = tuple([Endpoint(member, each) for member in members for each in instances])
+            self._endpoints[fragment] = found
+        return found
 
     def places(self, fragment: int, owners: Sequence[int]) -> npt.NDArray[Any]:
         """For each partition, the place among the endpoints of the one that owns it.

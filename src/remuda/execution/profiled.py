@@ -91,9 +91,11 @@ class ProfiledOperator(Operator):
     def profile_now(self, wall: float) -> OperatorProfile:
         """What it has done so far. ``wall`` is what the wall clock shows when the clock shows 0."""
         waited, waits = self.all_waits()
+        seconds = self.inclusive
         for source in self.inputs:
             below, below_waits = source.all_waits()
             waited, waits = waited - below, waits - below_waits
+            seconds -= source.inclusive
         done, usage = self.profile, self._usage
         return OperatorProfile(
             done.index,
@@ -101,7 +103,7 @@ class ProfiledOperator(Operator):
             done.rows,
             done.batches,
             done.bytes,
-            seconds=max(0.0, self.inclusive - sum(source.inclusive for source in self.inputs)),
+            seconds=max(0.0, seconds),
             wait=max(0.0, waited),
             waits=max(0, waits),
             memory=usage.peak,

@@ -8,6 +8,7 @@ only the rows that a sliced array refers to, so slices need no compaction of the
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 
 import pyarrow as pa
 
@@ -124,6 +125,21 @@ class BatchForm:
             return pa.ipc.read_record_batch(pa.ipc.read_message(reader), self.schema)
         except (pa.ArrowInvalid, EOFError, OSError) as error:
             raise ProtocolError(f"a batch cannot be read: {error}") from error
+
+
+_FORMS: Final[dict[int, tuple[Sequence[OutputColumn], BatchForm]]] = {}
+_FORMS_KEPT: Final = 1_000
+
+
+def form_of(output: Sequence[OutputColumn]) -> BatchForm:
+    """The form of the batches of an edge: the same for each run of a cached plan, which is told by
+    the identity of ``output``, as hashing it takes longer than making the form. Any thread."""
+    known = _FORMS.get(id(output))
+    if known is None:
+        if len(_FORMS) >= _FORMS_KEPT:
+            _FORMS.clear()
+        known = _FORMS[id(output)] = output, BatchForm(output)
+    return known[1]
 
 
 def encoded_size(batch: pa.RecordBatch) -> int:

@@ -115,12 +115,10 @@ class Inbox:
             payload = self._form.decode(payload, arrived.first)
         stream = self._streams[sender]
         stream.consumed(arrived.size)
-        self._grant(sender, stream.grant(self._clock()))
-        return payload
-
-    def _grant(self, sender: Endpoint, grant: Grant | None) -> None:
+        grant = stream.grant(self._clock())
         if grant is not None:
             self._send_grant(sender, grant)
+        return payload
 
     def ended(self, sender: Endpoint) -> bool:
         """Everything of this sender was taken."""
@@ -128,7 +126,11 @@ class Inbox:
 
     @property
     def exhausted(self) -> bool:
-        return all(self.ended(sender) for sender in self.senders)
+        queues = self._queues
+        for sender, stream in self._streams.items():  # asked for each batch: no call for each
+            if queues[sender] or not stream.ended:
+                return False
+        return True
 
     def open(self, member: int) -> bool:
         """Batches of this member are still to come. Any thread may ask."""
@@ -148,7 +150,9 @@ class Inbox:
             return
         now = self._clock()
         for sender, stream in self._streams.items():
-            self._grant(sender, stream.grant(now))
+            grant = stream.grant(now)
+            if grant is not None:
+                self._send_grant(sender, grant)
 
     def check(self) -> None:
         """Raises ConnectionBroken when a batch has been missing for too long."""
@@ -168,7 +172,9 @@ class Inbox:
         self._drop()
         now = self._clock()
         for sender, stream in self._streams.items():
-            self._grant(sender, stream.finish(now))
+            grant = stream.finish(now)
+            if grant is not None:
+                self._send_grant(sender, grant)
 
     def close(self, finished: bool, refused: bool = False) -> None:
         """The fragment is over. ``finished``: in good order, so open senders are told to stop;
@@ -182,8 +188,8 @@ class Inbox:
             now = self._clock()
             for sender, stream in self._streams.items():
                 failure = stream.fail(now)  # frees what it holds
-                if refused and not stream.ended:
-                    self._grant(sender, failure)
+                if refused and failure is not None and not stream.ended:
+                    self._send_grant(sender, failure)
         self._closed = True
         self._drop()
 

@@ -126,7 +126,10 @@ class Outbox:
     @property
     def unwanted(self) -> bool:
         """No receiver needs any more rows."""
-        return all(stream.receiver_finished for stream in self._streams.values())
+        for stream in self._streams.values():  # noqa: SIM110 (a generator is resumed for each)
+            if not stream.receiver_finished:
+                return False
+        return True
 
     @property
     def starving(self) -> tuple[Endpoint, ...]:
@@ -144,14 +147,14 @@ class Outbox:
                 break
             self._shared.popleft()
             self._send(tuple(open_receivers), waiting, last=False)
+        left = bool(self._shared)
         for receiver, queue in self._queues.items():
             stream = self._streams[receiver]
             while (first := queue.first) is not None and stream.may_send(first.size):
                 queue.popleft()
                 self._send((receiver,), first, last=self._ending and not queue)
-        if not self._ending:
-            return not self._shared and not any(self._queues.values())
-        return self._flush_ends()
+            left = left or first is not None
+        return self._flush_ends() if self._ending else not left
 
     def end(self) -> None:
         """Nothing more will be put: streams end when their queues are empty."""
@@ -165,13 +168,13 @@ class Outbox:
     def _flush_ends(self) -> bool:
         if self._shared:
             return False
-        ready = tuple(
+        ready = [
             receiver
             for receiver, stream in self._streams.items()
             if not (stream.ended or stream.failed or self._queues[receiver])
-        )
+        ]
         if ready:
-            self._send(ready, None, last=True)
+            self._send(tuple(ready), None, last=True)
         return all(stream.ended for stream in self._streams.values())
 
     def _send(self, receivers: tuple[Endpoint, ...], waiting: Waiting | None, last: bool) -> None:
@@ -194,7 +197,7 @@ class Outbox:
             body = self._body(waiting, ordinal == 0)
             encoded = EncodedBatch(
                 body=body,
-                size=sum(part.size for part in body),
+                size=sum([part.size for part in body]),
                 rows=0 if waiting is None else waiting.batch.num_rows,
                 ordinal=ordinal,
                 sent_bytes=sent_bytes,

@@ -17,7 +17,7 @@ def receives_of(fragment: Fragment) -> list[Receive]:
 def stream_window(receiver: Fragment, sites: Sites) -> int:
     """Bytes that each sender to ``receiver`` may have on its way: the full window, or a fair share
     of the receive budget that the instances of the fragment on one member have together."""
-    senders = sum(len(sites.endpoints(r.sender_fragment)) for r in receives_of(receiver))
+    senders = sum([len(sites.endpoints(r.sender_fragment)) for r in receives_of(receiver)])
     streams = max(senders * sites.instances(receiver.id), 1)
     return max(WINDOW_MIN, min(STREAM_WINDOW_SIZE, FRAGMENT_RECEIVE_BUDGET // streams))
 

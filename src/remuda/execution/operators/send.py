@@ -149,10 +149,12 @@ class SendOperator(Operator):
 
     def _flush_collected(self, at_least: int) -> None:
         bytes_max = self._memory.piece // len(self._collected)
+        left = 0
         for receiver, collected in self._collected.items():
             if collected.rows and (collected.rows >= at_least or collected.bytes >= bytes_max):
                 self._outbox.put(receiver, collected.take())
-        self._memory.resize(sum(collected.bytes for collected in self._collected.values()))
+            left += collected.bytes
+        self._memory.resize(left)
 
     def current_batch(self) -> Batch:
         return EMPTY

@@ -53,7 +53,7 @@ def encode_report(
         query_id=encode_query_id(query),
         fragment=profile.fragment,
         instance=profile.instance,
-        operators=[encode_operator(operator) for operator in profile.operators],
+        operators=map(encode_operator, profile.operators),
         seconds=profile.seconds,
         peak_memory=profile.peak_memory,
     )
@@ -63,7 +63,7 @@ def decode_report(message: control_pb2.FragmentDone) -> FragmentProfile:
     return FragmentProfile(
         message.fragment,
         message.context.sender,
-        tuple(decode_operator(operator) for operator in message.operators),
+        tuple(map(decode_operator, message.operators)),
         message.seconds,
         message.peak_memory,
         instance=message.instance,

@@ -322,7 +322,9 @@ class Queries:
                 now = self._core.world.clock.monotonic()
                 steps = self._registry.step(now, self._events.popleft())
                 # Others begin their work before this member does its own.
-                for effect in sorted(steps, key=lambda e: not isinstance(e, effects.SendStart)):
+                if len(steps) > 1:
+                    steps = sorted(steps, key=lambda e: not isinstance(e, effects.SendStart))
+                for effect in steps:
                     self._carry_out(effect)
         finally:
             self._stepping = False
