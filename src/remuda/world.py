@@ -313,8 +313,10 @@ class SystemDisk:
                 os.close(descriptor)
 
     def space(self, path: Path) -> tuple[int, int]:
-        with _disk_errors("look at", path):
+        try:  # without a context manager: each write of a log asks
             found = os.statvfs(path)
+        except OSError as problem:
+            raise _disk_error("look at", path, problem) from problem
         return found.f_bavail * found.f_frsize, found.f_blocks * found.f_frsize
 
     def lock(self, path: Path) -> Callable[[], None]:

@@ -15,7 +15,7 @@ from remuda.member.base.offload import Offload
 from remuda.member.metrics.families import Histogram
 from remuda.storage.format.records import Closed, Record
 from remuda.storage.log.files import LogFiles
-from remuda.storage.log.writer import AppendTo, Flush, LogWriter, SyncMode
+from remuda.storage.log.writer import Flush, LogWriter, SyncMode
 from remuda.world import Clock
 
 
@@ -67,10 +67,11 @@ class GroupCommit:
 
     def after(self, action: Callable[[], object]) -> None:
         """Call ``action`` when all that was appended so far is acknowledged."""
-        if self.is_safe:
+        writer = self.writer  # ``is_safe`` written out: each message to another member comes here
+        if not self._waiting and writer.acknowledged >= writer.last and not writer.failure:
             action()
         else:
-            self._waiting.append((self.writer.last, action))
+            self._waiting.append((writer.last, action))
 
     @property
     def is_safe(self) -> bool:
@@ -134,12 +135,11 @@ class GroupCommit:
             return partial(self._wait_for_room, full, flush, place)
         except RemudaError as error:
             return partial(self._broken, error)
-        size = sum(each.size for each in flush.operations if isinstance(each, AppendTo))
         seconds = self._clock.monotonic() - began
         free = self.room.free()
         zeros = self._files.zeros_wanted() if self.writer.mode is SyncMode.FSYNC else 0
         room = zeros > 0 and free is not None and free[0] - zeros >= free[1]
-        return partial(self._flushed, size, seconds, free, room)
+        return partial(self._flushed, flush.size, seconds, free, room)
 
     def _zero_ahead(self) -> Callable[[], None]:
         """On the thread, after the records for which somebody waits. Those that come meanwhile wait

@@ -108,15 +108,10 @@ class MemberWal(NoWal):
                 hint="Start all members with data_dir, or none.",
             )
         self.group = self._begin(view, cluster)
+        self.after = self.group.after
         self._last = self.group.writer.last
 
     # --- waiting ------------------------------------------------------------------------------
-
-    def after(self, action: Callable[[], object]) -> None:
-        if self.group is None:
-            action()
-        else:
-            self.group.after(action)
 
     async def safe(self) -> None:
         if self.group is not None:
@@ -137,8 +132,8 @@ class MemberWal(NoWal):
     # --- parts --------------------------------------------------------------------------------
 
     def _changes(self, work: PartWork) -> tuple[log.Change, ...]:
-        found = [self.packings.change(write) for write in work.writes]
-        return tuple([change for change in found if change is not None])
+        found = map(self.packings.change, work.writes)
+        return tuple(filter(None, found))
 
     def part_prepared(
         self, address: Address, work: PartWork, timestamp: int, partitions: tuple[int, ...]

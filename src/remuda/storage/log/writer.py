@@ -93,6 +93,8 @@ class Flush:
     operations: tuple[Operation, ...]
     last: int
     synced: int
+    size: int = 0
+    """Bytes of records."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,7 +216,7 @@ class LogWriter:
         if self.mode is SyncMode.FSYNC or (asked and self.mode is SyncMode.OS):
             operations.append(SyncSegment(self.segment))
             synced = sequence
-        self._out = Flush(tuple(operations), sequence, synced)
+        self._out = Flush(tuple(operations), sequence, synced, size)
         return self._out
 
     def _end_group(
