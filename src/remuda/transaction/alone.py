@@ -37,7 +37,10 @@ class AloneParts(PartTable):
         changed, because this member knows the part, or has forgotten it."""
         transaction, partition, at, partitions, work, one_phase = message
         address = transaction, partition
-        if not one_phase or address in self._parts or self._is_forgotten(transaction):
+        if not one_phase or address in self._parts:
+            return False
+        near, began = transaction.near, transaction.began
+        if began < self._forgotten.get(near, 0) and self._is_forgotten(transaction):
             return False
         self._parts[address] = Part(State.COMMITTED, partitions, work, True, at, at)
         return True

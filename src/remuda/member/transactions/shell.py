@@ -231,7 +231,7 @@ class TransactionShell:
         except ViewChanged as error:  # everything is sent again, along the newer view
             log.debug("messages of parts dropped: %s", error.message)
             return
-        if not self.layout.alive(context.sender):  # dropped, and does not know it yet
+        if context.sender not in self._core.view.by_number:  # dropped, and does not know it yet
             return
         self._finished[context.sender] = frame.finished_below, frozenset(frame.in_doubt)
         sender, me = context.sender, self._core.number

@@ -197,10 +197,12 @@ class SmallWrites:
         core, schema = self._core, write.schema
         at = core.timestamp()
         store = core.copy_of(schema.map_id, write.partition)
-        if write.blind:
-            before: list[Row | None] = [() if store.has(key, at) else None for key in write.keys]
-        else:
-            before = [store.get(key, at) for key in write.keys]
+        before: list[Row | None] = []
+        for key in write.keys:
+            if write.blind:
+                before.append(() if store.has(key, at) else None)
+            else:
+                before.append(store.get(key, at))
         chosen, answer = write.decide(before)
         if not chosen:
             self._answer(write, answer)
@@ -215,7 +217,8 @@ class SmallWrites:
         for key, row in chosen:
             writes.append(tx.made(Write, (schema.map_id, schema.version, key, row, ttl)))
         write.prepared = True
-        work, ended = PartWork(at, tuple(writes)), partial(self._ended, write, answer)
+        work = tx.made(PartWork, (at, tuple(writes), (), (), None))
+        ended = partial(self._ended, write, answer)
         shell = self._shell
         held = shell.begin_alone(write.partition, work, ended)
         if not held:

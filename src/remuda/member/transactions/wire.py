@@ -269,7 +269,7 @@ def decode_alone(message: control_pb2.AlonePart, sender: int) -> tx.BackupPrepar
         fields = (write.map_id, write.schema_version, key, row, write.ttl)
         writes.append(tx.made(Write, fields))
     transaction = tx.made(tx.TransactionId, (at, sender))
-    work = PartWork(at, tuple(writes))
+    work = tx.made(PartWork, (at, tuple(writes), (), (), None))
     return tx.made(tx.BackupPrepare, (transaction, partition, at, (partition,), work, True))
 
 
