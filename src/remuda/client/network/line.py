@@ -6,6 +6,7 @@ import asyncio
 import itertools
 from collections import deque
 from collections.abc import Callable
+from functools import partial
 from typing import TypeAlias
 
 from remuda.client.network.deadline import NEVER, Deadline
@@ -189,10 +190,7 @@ class Talk:
         if starts:
             line.starting += 1
         self._pending += 1
-
-        def on_reply(outcome: Reply | RemudaError) -> None:
-            self._on_reply(number, starts, outcome)
-
+        on_reply = partial(self._on_reply, number, starts)
         line.channel.request_nowait(rpc_type, body, dbody, on_reply)
         return number
 
@@ -263,24 +261,30 @@ class Talk:
             self._end_abandoned()
 
     async def _wait(self, timeout: float | None) -> None:
+        timer = None if timeout is None else self._loop.call_later(timeout, self._out_of_time)
         try:
-            async with asyncio.timeout(timeout):
-                while not self._arrived:
-                    if isinstance(self._error, NotServed):
-                        raise from_report(self._error.to_report())
-                    if self._error is not None:
-                        raise ConnectionBroken(
-                            self._error.message, may_have_run=self._error.may_have_run
-                        )
-                    if self._abandoned:
-                        raise InputError("what is read here was closed meanwhile")
-                    self._waiter = self._loop.create_future()
-                    await self._waiter
+            while not self._arrived:
+                if isinstance(self._error, NotServed):
+                    raise from_report(self._error.to_report())
+                if self._error is not None:
+                    raise ConnectionBroken(
+                        self._error.message, may_have_run=self._error.may_have_run
+                    )
+                if self._abandoned:
+                    raise InputError("what is read here was closed meanwhile")
+                self._waiter = self._loop.create_future()
+                await self._waiter
         except TimeoutError:
             peer = self._line.channel.peer
             raise QueryTimeout(f"{peer} sent nothing for {timeout:g} s") from None
         finally:
             self._waiter = None
+            if timer is not None:
+                timer.cancel()
+
+    def _out_of_time(self) -> None:
+        if self._waiter is not None and not self._waiter.done():
+            self._waiter.set_exception(TimeoutError())
 
     def _put(self, incoming: Incoming) -> None:
         self._arrived.append(incoming)
