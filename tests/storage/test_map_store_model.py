@@ -258,7 +258,9 @@ class StoreMachine(RuleBasedStateMachine):
         at = self.readable(back)
         for extra in range(5):
             key = self.key(self.row(number + extra, 0))
-            assert self.store.get(key, at) == self.model.get(key, at)
+            found = self.model.get(key, at)
+            assert self.store.get(key, at) == found
+            assert self.store.has(key, at) == (found is not None)
 
     @rule(back=st.integers(0, 200), step=st.integers(1, 3), steps=st.integers(0, 5))
     def scan_while_writing(self, back: int, step: int, steps: int) -> None:

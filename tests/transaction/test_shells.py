@@ -170,3 +170,33 @@ def test_a_view_that_wakes_nobody_is_caught(monkeypatch: pytest.MonkeyPatch) -> 
     )
     monkeypatch.setattr(Parts, "on_tick", lambda *_: [])
     assert caught(4)
+
+
+@pytest.mark.parametrize("waits", ["nobody", "for the key", "for the map", "for any part"])
+def test_a_part_that_goes_in_one_step_leaves_what_two_steps_leave(waits: str) -> None:
+    address, other = (TransactionId(5, 1), 5), (TransactionId(6, 1), 5)
+
+    def left(remove: Any) -> list[Any]:
+        store, heard = MapStore(SCHEMA), list[Any]()
+        pending = PendingParts(SimpleNamespace(stores={MAP: store}))  # type: ignore[arg-type]
+        pending.on_lower.append((("a reader",), heard.append))
+        pending.on_lower.append(((), lambda _: heard.append("nobody")))
+        for each, key, at in ((address, 1, 100), (other, 2, 200)):
+            pending.add_writes(each, PartWork(at, (Write(MAP, 1, (key,), row_of(key, ())),)), at)
+        if waits == "for the key":
+            pending.when_free(MAP, (1,), lambda: heard.append(waits))
+        elif waits == "for the map":
+            pending.when_settled(MAP, lambda: heard.append(waits))
+        elif waits == "for any part":
+            pending.when_changed(lambda: heard.append(waits))
+        found: list[Any] = []
+        for each in (address, address, other):
+            remove(pending, each)
+            found.append((list(heard), store.awaited, list(pending.parts), list(pending.keys)))
+            found.append((pending.of_map(MAP), list(pending.writes_of(MAP, 5)), pending.waiters))
+        return found
+
+    assert left(PendingParts.remove_writes) == left(PendingParts.remove)
+    heard, awaited, parts, keys = left(PendingParts.remove_writes)[-2]
+    assert (awaited, parts, keys) == (FOREVER, [], [])
+    assert heard.count(waits) == (waits != "nobody")
