@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
+import sys
+
 from sim_mutations import Patch, mutation
 
+from remuda.execution.memory import Reservation
 from remuda.member.base.leavers import Leavers
 from remuda.member.commits.jobs import Jobs
 from remuda.member.membership.membership import Membership
 from remuda.member.open_work import OpenWork
 from remuda.member.sessions import replanning as planned_again
 from remuda.member.state.departure import Departure
+from remuda.member.statements import write_statements
 from remuda.query.registry import QueryRegistry
 from remuda.rpc.transport import Channel
 
@@ -76,3 +81,14 @@ def writes_that_lose_a_member_fail(patch: Patch) -> str:
 def jobs_are_left_to_themselves(patch: Patch) -> str:
     patch.setattr(Jobs, "end_open", nothing)
     return "a_job_whose_coordinator_leaves_is_rolled_back"
+
+
+@mutation
+def a_cancelled_statement_keeps_its_memory(patch: Patch) -> str:
+    class Kept(Reservation):
+        def clear(self) -> None:
+            if not isinstance(sys.exception(), asyncio.CancelledError):
+                super().clear()
+
+    patch.setattr(write_statements, "Reservation", Kept)
+    return "a_member_that_stops_keeps_nothing_of_its_statements"

@@ -7,7 +7,7 @@ import asyncio
 
 import pytest
 from sim_client import Client
-from sim_network import Fate
+from sim_network import LOST, Fate
 from sim_rules import ORDERED, ROWS, SORTED, Play, scenario
 
 from remuda.errors import JobInterrupted, MemberLeaving, NotServed, TransientError
@@ -225,3 +225,20 @@ async def a_job_whose_coordinator_leaves_is_rolled_back(play: Play) -> None:
     assert isinstance(error, JobInterrupted)
     assert error.retryable
     await leaving
+
+
+@scenario(14, backups=1)
+async def a_member_that_stops_keeps_nothing_of_its_statements(play: Play) -> None:
+    """It is given up while a statement of its client is being committed, which cannot be cancelled:
+    as a donor it may live on for long. ``Simulation.held`` counts what is left of its memory."""
+    sim = play.sim
+    client = await play.client(3)
+    member = sim.members[3]
+    asked = play.fate("COMMIT_PREPARE", LOST, sender=3)
+    await client.start("UPDATE t SET g = g + 1000 RETURNING id")
+    await play.until(lambda: asked[0] > 0, 5.0)
+    assert member.core.memory.held > 0
+    sim.split({3}, 6.0)
+    await play.until(lambda: member.core.stopping, 30.0)
+    await play.until(lambda: not member.core.tasks, 30.0)
+    assert not member.core.memory.held

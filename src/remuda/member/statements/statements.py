@@ -283,7 +283,8 @@ class Statements:
 
     async def run(self, statement: Statement, *, local: bool = False) -> None:
         """A statement that meets a map that was altered, or another view, is planned again, and so
-        is a write that loses a member: it has changed nothing and told the client nothing."""
+        is a write that loses a member: it has changed nothing and told the client nothing. When the
+        member stops it, nobody is told, and what is kept for it is freed."""
         try:
             await statement.pause("before_plan")
             while True:
@@ -303,6 +304,9 @@ class Statements:
             self.failed(statement, error)
         except Exception as error:  # noqa: BLE001 (the boundary, see bug)
             self.failed(statement, bug(error, f"statement {statement.text[:200]!r}"))
+        except asyncio.CancelledError:
+            statement.close()
+            raise
 
     async def _planned(
         self, statement: Statement, local: bool
@@ -533,7 +537,11 @@ class Statements:
         return True
 
     async def _after_pause(self, statement: Statement, pause: float) -> None:
-        await asyncio.sleep(pause)
+        try:
+            await asyncio.sleep(pause)
+        except asyncio.CancelledError:
+            statement.close()
+            raise
         await self.run(statement, local=statement.local or statement.partitions is not None)
 
     def _monotonic(self) -> float:

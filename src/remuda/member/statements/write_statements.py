@@ -286,10 +286,10 @@ class WriteStatements:
             return start.read_timestamp, gathered(pages)
 
         await self._runs.admit(statement, found.source, values)
+        held = Reservation(statement_account(self._core), found.verb)
+        statement.progress.on_closed.append(held.clear)  # rows of RETURNING go to the client first
         try:
             answer = answer_of(self._runs, self._queries.new_id, statement, found, values)
-            held = Reservation(statement_account(self._core), found.verb)
-            statement.progress.on_closed.append(held.clear)
             if statement.transaction is not None:
                 own = statement.transaction
                 return await self._own.change(statement, own, found, source, answer, held)
@@ -302,6 +302,9 @@ class WriteStatements:
                 answer,
                 held,
             )
+        except BaseException:
+            held.clear()  # the statement may be planned and run again
+            raise
         finally:
             self.reading.pop(statement.query, None)
 
