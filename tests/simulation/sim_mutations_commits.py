@@ -10,6 +10,7 @@ import numpy as np
 from sim_mutations import Patch, mutation, nothing
 
 from remuda.client.operations.row_writer import JobWriter
+from remuda.cluster.movement import Move
 from remuda.errors import NotServed, StorageFull
 from remuda.execution.context import ScanOf
 from remuda.limits import PARTITIONS
@@ -38,6 +39,30 @@ def a_promoted_backup_goes_on_from_its_own_clock(patch: Patch) -> str:
 
     patch.setattr(Takeover, "_over", over)
     return "a_promoted_backup_starts_above_the_ceiling"
+
+
+def _change_roles_at_once(patch: Patch) -> None:
+    hold = Giving._hold_writers
+
+    async def hold_writers(self: Giving, move: Move) -> None:
+        if move.receiver is not None:
+            await hold(self, move)
+        else:
+            await self._commits.hold()
+
+    patch.setattr(Giving, "_hold_writers", hold_writers)
+
+
+@mutation
+def roles_change_while_writes_are_pending(patch: Patch) -> str:
+    _change_roles_at_once(patch)
+    return "a_primary_that_comes_back_commits_above_what_was_read"
+
+
+@mutation
+def timestamps_never_lapse(patch: Patch) -> str:
+    patch.setattr(Parts, "_lapse", nothing)
+    return "a_second_backup_commits_above_what_the_first_one_served"
 
 
 @mutation
@@ -155,7 +180,9 @@ def promoted_rows_begin_when_they_are_promoted(patch: Patch) -> str:
 
 @mutation
 def returned_rows_all_begin_at_the_handover(patch: Patch) -> str:
-    """Also those that were written below it, and were undecided then."""
+    """Also those that were written below it, and were undecided then: nothing is, where changes of
+    roles wait for what is pending."""
+    _change_roles_at_once(patch)
     patch.setattr(GivenAway, "take_keys", lambda *_: set())
     return "what_was_undecided_at_a_handover_is_told_after_a_return"
 

@@ -15,10 +15,13 @@ import pyarrow as pa
 import pytest
 from sim_network import LOST, Fate
 from sim_rules import GROUPS, ROWS, WIDE, Play, scenario
+from sim_rules_leaving import begun, ended
 from sim_users import connected, running, users_of
 
 from remuda.cluster import movement
 from remuda.cluster.membership import LeaveAsked
+from remuda.cluster.movement import Move
+from remuda.cluster.next_view import Placement
 from remuda.datatypes.view import NOBODY
 from remuda.errors import (
     NoLease,
@@ -143,6 +146,72 @@ async def copies_that_do_not_fit_wait_for_room(play: Play) -> None:
     await play.until(lambda: whole(play), 60.0)
     await client.run("INSERT INTO t VALUES (1000, 1, '')")
     assert await play.gives(client, "SELECT count(*) FROM t") == [(ROWS + 1,)]
+
+
+@scenario(16, backups=1)
+@users
+async def a_primary_that_comes_back_commits_above_what_was_read(play: Play, client: Any) -> None:
+    """Member 3 has prepared a write that no other member knows of when its backup is to become the
+    primary. That one serves a read, and is lost: member 3 is the primary again. Nothing may change
+    at the timestamp of the read."""
+    sim, key = play.sim, key_of(play, 3)
+    core, giving = sim.members[3].core, sim.members[3].giving
+    partition = Router(core.catalog.get("t")).partition([key])
+    before = core.view.replicas[partition]
+    other = before[1]
+    play.fate("PARTS", LOST, sender=3, to=other)
+    putting = running(sim, client, client.map("t").put(key, {"g": 77, "s": ""}))
+    pending = sim.members[3].transactions.pending
+    await play.until(lambda: any(address[1] == partition for address in pending.parts), 5.0)
+    place, move = Placement(partition, before, before[::-1]), giving._next
+    giving._next = lambda: Move(None, (place,)) if place.fits(core.view) else None  # type: ignore[method-assign]
+    await asyncio.sleep(3.0)
+    if place.fits(core.view):
+        sim.network.rules.clear()
+    await play.until(lambda: not place.fits(core.view), 10.0)
+    reader, text = await play.client(other), f"SELECT g FROM t WHERE id = {key}"
+    found = await reader.run(text)
+    at = sim.members[other].core.clock.last
+    sim.crash(other)
+    giving._next = move  # type: ignore[method-assign]
+    await play.until(lambda: whole(play), 60.0)
+    await asyncio.wait([putting])
+    assert await rows_at(client, text, at) == found
+    assert await rows(client, text) == [(77,)]
+
+
+@scenario(16, members=5, backups=2)
+async def a_second_backup_commits_above_what_the_first_one_served(play: Play) -> None:
+    """Only the second backup hears of a part, and its primary is lost. The first backup takes over,
+    serves a read, and is lost as well. Nothing may change at the timestamp of the read."""
+    sim = play.sim
+    core = sim.members[1].core
+    router = Router(core.catalog.get("t"))
+    table = core.view.replicas
+    key = next(n for n in range(ROWS) if 1 not in table[router.partition([n])])
+    primary, first, second = table[router.partition([key])]
+    near = await play.client(1)
+    name = await begun(near)
+    for one in (key, key_of(play, 1)):
+        await near.run(f"UPDATE t SET g = 77 WHERE id = {one}", transaction=name)
+    unheard = play.fate("PARTS", LOST, sender=primary, to=first)
+    play.fate("PARTS", LOST, sender=first, to=primary)
+    play.fate("PARTS", LOST, sender=1, to=first)
+    committing = sim.loop.create_task(ended(near, name), context=sim.director.context)
+    pending = sim.members[second].transactions.pending
+    await play.until(lambda: bool(pending.parts) and unheard[0] > 0, 5.0)
+    sim.crash(primary)
+    text = f"SELECT g FROM t WHERE id = {key}"
+    members = [sim.members[number].core for number in (1, first, second)]
+    await play.until(lambda: all(primary not in one.view.by_number for one in members), 20.0)
+    found = await (await play.client(first)).run(text)
+    at = sim.members[first].core.clock.last
+    sim.crash(first)
+    await play.until(committing.done, 60.0)
+    await committing
+    client = await play.client(second)
+    assert await client.run(text, read_timestamp=at) == found == [(key % GROUPS,)]
+    assert await client.run(text) == [(77,)]
 
 
 # ---- 14: leases ----

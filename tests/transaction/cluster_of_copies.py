@@ -150,18 +150,19 @@ class Member:
 
     def prepare_here(self, address: Address, work: object) -> None:
         assert isinstance(work, Work)
-        refusal = self.conflict(work)
+        refusal = self.conflict(address, work)
         if refusal is not None:
             self.perform(self.parts.refused_here(address, refusal))
         else:
             self.pending[address] = work
             self.perform(self.parts.prepared_here(address, self.next_time()))
 
-    def conflict(self, work: Work) -> RemudaError | None:
+    def conflict(self, address: Address, work: Work) -> RemudaError | None:
         for key, version in work.reads.items():
             if self.lists.get(key, (0, ()))[0] != version:
                 return SerializationFailure(f"key {key} has changed")
-        for other in self.pending.values():
+        others = [other for place, other in self.pending.items() if place != address]
+        for other in others:
             if other.writes.keys() & work.reads.keys() or work.writes.keys() & other.reads.keys():
                 return SerializationFailure("another transaction is about to change a key")
         return None

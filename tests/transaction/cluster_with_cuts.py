@@ -151,13 +151,12 @@ class MemberWithCuts(Member):
             self.world.send(self, member, cut.TellDone(version, self.told))
 
     def prepare_here(self, address: Address, work: object) -> None:
-        before = set(self.pending)
         super_clock = self.clock
         assert isinstance(work, Work)
-        if self.conflict(work) is None:
+        assert address not in self.pending or self.parts.lapsed(address)
+        if self.conflict(address, work) is None:
             self.prepared[address] = super_clock + 1
         super().prepare_here(address, work)
-        assert address not in before
 
     def perform(self, effects: list[tx.Effect]) -> None:
         for effect in effects:

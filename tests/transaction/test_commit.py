@@ -140,7 +140,7 @@ def test_forgetting_what_others_may_ask_is_caught(monkeypatch: pytest.MonkeyPatc
 
 def test_reading_without_validation_is_caught() -> None:
     class Careless(Member):
-        def conflict(self, work: Work) -> None:
+        def conflict(self, address: object, work: Work) -> None:
             return None
 
     class Unchecked(Cluster):

@@ -36,6 +36,12 @@ class Part:
     """In a recovery: what the primaries of the other parts have said."""
     rounds: int = 0
     """Of sending again, since it has come or ended."""
+    promised: bool = False
+    """Another primary has prepared it, or all copies had it: the near member may count on its
+    timestamp."""
+    lapsed: bool = False
+    """Another member has become the primary since its timestamp was given out, and has not said
+    that it knows the part: it may have served reads above that timestamp."""
     unfinished: set[int] | None = None
     """In a recovery, once it has ended: other parts whose end has not been confirmed."""
 

@@ -48,6 +48,10 @@ class PartTable:
             if part.ended and len(part.partitions) > 1
         }
 
+    def lapsed(self, address: Address) -> bool:
+        """Whether a part that is known is to be prepared anew."""
+        return self._parts[address].lapsed
+
     def one_phase(self, address: Address) -> bool:
         """Whether a part that is known commits in one phase."""
         return self._parts[address].one_phase

@@ -16,6 +16,12 @@ copies before it says so; so either all parts are prepared, or somebody has fini
 never be prepared, and everyone who asks finds the same. While a partition is unreachable, nobody
 knows what its copies know: what is in doubt stays so, and ends are kept for whoever comes back.
 
+A timestamp holds for as long as its primary is the primary. A backup that is promoted after a third
+member was the primary does not know whether that one knew of the part: if not, it has served reads
+above the timestamp, at which nothing may change any more (design rule 16). So the part has *lapsed*
+until the near member says what it knows: how the part ends, or that nobody has voted for it, and
+then it is prepared anew.
+
 Ends are remembered until ``forget`` says that nobody can ask any more.
 """
 
@@ -96,11 +102,15 @@ class Parts(AloneParts):
         """The answer to ``PrepareHere``: the part is registered."""
         part = self._parts[address]
         part.prepare_timestamp = timestamp
+        part.lapsed = False
         return self._spread(address, part)
 
     def refused_here(self, address: Address, refusal: RemudaError) -> list[Effect]:
-        """The other answer: nothing of it is registered."""
+        """The other answer: nothing of it is registered, or, of a part that has lapsed, nothing may
+        stay so."""
         part = self._parts[address]
+        if part.lapsed:
+            return self._take_back(address, part, refusal)
         part.state, part.refusal = State.ROLLED_BACK, refusal
         transaction, partition = address
         return self._send(transaction.near, Vote(transaction, partition, refusal=refusal))
@@ -128,6 +138,7 @@ class Parts(AloneParts):
             return []
         out: list[Effect] = []
         for address, part in self._parts.items():
+            self._lapse(address, part, before)
             promoted = self._primary(address) and before.primary(address[1]) != self.me
             if promoted:  # the old primary may not have reached all the others
                 part.settled = False
@@ -136,7 +147,21 @@ class Parts(AloneParts):
                     part.state = State.PREPARING
                 elif part.state is State.COMMITTED and part.work is not None:
                     out.append(HoldHere(*address, part.work))
+        for address, part in self._parts.items():
+            if part.lapsed and self._primary(address) and not layout.alive(address[0].near):
+                part.lapsed = False
+                if not part.promised:  # nobody can have counted on it
+                    out += self._end(address, part, None)
         return [*out, *self._go_on()]
+
+    def _lapse(self, address: Address, part: Part, before: Layout) -> None:
+        """In one phase, each copy commits as soon as it has the part, and shows it: there is one
+        backup then, and changes of roles wait for what is pending (``member.copies.giving``)."""
+        if part.ended or part.settled or part.one_phase:
+            return
+        former, primary = before.primary(address[1]), self.layout.primary(address[1])
+        if former != primary != self.me or self.layout.number > before.number + 1:
+            part.lapsed = True
 
     def on_tick(self, now: float) -> list[Effect]:
         """Send again what is unanswered, more and more rarely."""
@@ -195,19 +220,12 @@ class Parts(AloneParts):
 
     def given(self, partitions: Collection[int]) -> list[GivenPart]:
         """On a donor: what it knows of the parts of these partitions. What it had not prepared on
-        all copies may have been answered by the others of that time, so it counts as prepared."""
+        all copies may have been answered by the others of that time, so it counts as prepared,
+        unless it has lapsed before anybody could count on it."""
         return [
-            GivenPart(
-                transaction,
-                partition,
-                part.state if part.ended else State.PREPARED,
-                part.partitions,
-                (part.commit_timestamp or 0) if part.ended else part.prepare_timestamp,
-                None if part.ended else part.work,
-                part.one_phase,
-            )
-            for (transaction, partition), part in self._parts.items()
-            if partition in partitions
+            _given(address, part)
+            for address, part in self._parts.items()
+            if address[1] in partitions
         ]
 
     def take(self, given: GivenPart) -> list[Effect]:
@@ -216,7 +234,7 @@ class Parts(AloneParts):
         transaction, partition = address = (given.transaction, given.partition)
         if self._is_forgotten(transaction) and given.state is not State.PREPARED:
             return []
-        part = Part(given.state, given.partitions, given.work, given.one_phase)
+        part = Part(given.state, given.partitions, given.work, given.one_phase, promised=True)
         self._parts[address] = part
         if given.state is State.PREPARED:
             part.prepare_timestamp = given.timestamp
@@ -234,11 +252,12 @@ class Parts(AloneParts):
             if self._is_forgotten(transaction) or not self._primary(address):
                 return []
             work = message.work[partition]
-            self._parts[address] = Part(
-                State.PREPARING, message.partitions, work, message.one_phase
-            )
+            one_phase = message.one_phase and len(self.layout.backups(partition)) < 2
+            self._parts[address] = Part(State.PREPARING, message.partitions, work, one_phase)
             return [PrepareHere(transaction, partition, work)]
         if part.state is State.PREPARING:
+            if part.lapsed and self._primary(address):  # nobody has voted for it
+                return [PrepareHere(transaction, partition, part.work)]
             return self._spread(address, part)
         if part.withdrawn and not part.settled:
             return self._withdraw(address, part)
@@ -260,6 +279,8 @@ class Parts(AloneParts):
         transaction, partition = address
         if part.settled:
             return self._tell(part)
+        if part.lapsed:
+            return []
         missing = [to for to in self.layout.backups(partition) if to not in part.answered]
         if not missing:
             part.settled = True
@@ -283,7 +304,7 @@ class Parts(AloneParts):
             done = [SettledHere(*address)] if part.state is State.COMMITTED else []
             return [*done, *self._tell(part)]
         if not part.one_phase:
-            part.state = State.PREPARED
+            part.state, part.promised = State.PREPARED, True
             return [*self._vote(address, part), *self._recover(address, part)]
         out = self._end(address, part, part.prepare_timestamp)
         part.settled = True  # the backups have committed, too
@@ -302,9 +323,15 @@ class Parts(AloneParts):
         part = self._parts.get(address)
         if part is None or part.state is not State.PREPARING or not self._primary(address):
             return []
+        return self._take_back(address, part, message.refusal, sender)
+
+    def _take_back(
+        self, address: Address, part: Part, refusal: RemudaError, *refused: int
+    ) -> list[Effect]:
+        """Roll back what backups may have kept, but for those that have ``refused`` it."""
         out = self._end(address, part, None)
-        part.refusal, part.withdrawn = message.refusal, True
-        part.answered.add(sender)
+        part.refusal, part.withdrawn = refusal, True
+        part.answered.update(refused)
         return [*out, *self._withdraw(address, part)]
 
     def _withdraw(self, address: Address, part: Part) -> list[Effect]:
@@ -367,7 +394,7 @@ class Parts(AloneParts):
         part.state = State.ROLLED_BACK if timestamp is None else State.COMMITTED
         part.commit_timestamp = timestamp
         part.answered.clear()
-        part.settled = False
+        part.settled = part.lapsed = False
         part.rounds = 0
         return [ResolveHere(*address, timestamp, part.partitions)]
 
@@ -386,12 +413,14 @@ class Parts(AloneParts):
                 return answer
             return self._send(sender, BackupEnded(transaction, partition, part.commit_timestamp))
         if part is not None and part.prepare_timestamp == at:
+            part.promised, part.lapsed = True, False
             return answer
         if part is not None:  # prepared anew, by a primary that had not heard of the first time
             out = self._end(address, part, None)
         part = self._parts[address] = Part(
             State.PREPARED, message.partitions, message.work, message.one_phase, at
         )
+        part.promised = not message.one_phase
         out.append(KeepHere(transaction, partition, at, message.work))
         if message.one_phase:
             out += [*self._end(address, part, at), SettledHere(*address)]
@@ -539,3 +568,12 @@ class Parts(AloneParts):
             elif address[0] == message.transaction:
                 part.unfinished.discard(message.partition)
         return []
+
+
+def _given(address: Address, part: Part) -> GivenPart:
+    state, timestamp, work = part.state, part.commit_timestamp or 0, None
+    if part.lapsed and not part.promised:
+        state = State.ROLLED_BACK
+    elif not part.ended:
+        state, timestamp, work = State.PREPARED, part.prepare_timestamp, part.work
+    return GivenPart(*address, state, part.partitions, timestamp, work, part.one_phase)

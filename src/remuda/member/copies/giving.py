@@ -412,8 +412,8 @@ class Giving:
         core, move = self._core, giving.move
         held = small = False
         try:
-            small = await self._hold_writers(move)
-            held = True
+            await self._hold_writers(move)
+            held = small = True
             if move.receiver is not None:
                 for map_id in self._stores():
                     await self._round(giving, map_id, core.timestamp())
@@ -423,6 +423,8 @@ class Giving:
                 self._transactions.copies_changed()
                 self._transactions.release(move.partitions)
                 small = False
+            # Without a receiver, writes of the partitions are held until the view is there: what is
+            # pending here may be unknown to the next primary, which serves reads above it.
             # From here on the view may come at any time: there is no way back but another one.
             while any(place.fits(core.view) for place in move.placements):
                 self._membership.wish_places(
@@ -436,20 +438,18 @@ class Giving:
             if held:
                 self._commits.release()
 
-    async def _hold_writers(self, move: Move) -> bool:
-        """Return when no write is pending: of the maps, and of the partitions (True), which are
-        held if they get a new copy. Two members that hold at the same time may wait for each
-        other's writes: whoever has waited for long lets go for a while. Raises TransientError, and
-        then nothing is held."""
+    async def _hold_writers(self, move: Move) -> None:
+        """Return when no write is pending: of the maps, and of the partitions. Two members that
+        hold at the same time may wait for each other's writes: whoever has waited for long lets go
+        for a while. Raises TransientError, and then nothing is held."""
         fraction = self._core.world.chance.fraction
         for _ in range(HOLDS_MAX):
             small = False
             try:
                 async with asyncio.timeout(HOLD_WAIT * (0.5 + fraction())):
                     await self._commits.hold()
-                    if move.receiver is not None:
-                        small = True
-                        await self._transactions.hold(move.partitions)
+                    small = True
+                    await self._transactions.hold(move.partitions)
             except BaseException as problem:
                 if small:
                     self._transactions.release(move.partitions)
@@ -458,7 +458,7 @@ class Giving:
                     raise
                 await asyncio.sleep(HOLD_WAIT * fraction())
             else:
-                return small
+                return
         raise TransientError("writes were pending all the time")
 
     # --- replicated maps ----------------------------------------------------------------------

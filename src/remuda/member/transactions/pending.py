@@ -75,8 +75,13 @@ class PendingParts:
     # --- registering --------------------------------------------------------------------------
 
     def add(self, address: Address, work: PartWork, timestamp: int, *, readers_wait: bool) -> None:
-        """From now on the part holds what it reads and writes."""
-        if address in self.parts:
+        """From now on the part holds what it reads and writes. One that is prepared anew goes on
+        holding it, with another timestamp."""
+        known = self.parts.get(address)
+        if known is not None:
+            if known.work is work and readers_wait:
+                self._stamp_anew(address, known, timestamp)
+                return
             self.remove(address)
         part = self.parts[address] = Pending(work, timestamp, work.map_ids)
         partition = address[1]
@@ -92,6 +97,14 @@ class PendingParts:
             self._add_scans(address, work)
         if readers_wait:
             self.await_part(address)
+
+    def _stamp_anew(self, address: Address, part: Pending, timestamp: int) -> None:
+        part.timestamp = timestamp
+        for map_id in part.map_ids:
+            stamps = self._awaited.get(map_id)
+            if stamps is not None:
+                stamps.pop(address, None)
+        self.await_part(address)
 
     def _add_scans(self, address: Address, work: PartWork) -> None:
         for map_id in {scan.map_id for scan in work.scans}:

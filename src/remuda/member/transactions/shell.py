@@ -297,7 +297,9 @@ class TransactionShell:
         ready: dict[int, object] = {}
         for partition, work in message.work.items():
             address = (message.transaction, partition)
-            known = address in self._parts or not self._serves(partition)
+            parts = self._parts
+            known = address in parts and not parts.lapsed(address)
+            known = known or not self._serves(partition)
             assert isinstance(work, PartWork)
             if known or self.admission.admits(sender, message, partition, work):
                 ready[partition] = work
