@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+import remuda.member.base.peers as peers_module
 import remuda.member.membership.catalog_service as catalog_module
 import remuda.member.sessions.replanning as planned_again_module
 import remuda.member.statements.statements as statements_module
@@ -503,3 +504,15 @@ def another_view_ends_a_query(patch: Patch) -> str:
 def another_view_is_waited_for_without_end(patch: Patch) -> str:
     patch.setattr(statements_module, "pause_before_next", lambda *_: 0.01)
     return "another_view_is_not_waited_for_without_end"
+
+
+@mutation
+def refused_messages_are_told_for_ever(patch: Patch) -> str:
+    patch.setattr(peers_module, "may_be_heard_later", lambda _: True)
+    return "nothing_is_told_again_to_a_member_that_refuses_it_for_good"
+
+
+@mutation
+def messages_are_told_again_at_a_constant_rate(patch: Patch) -> str:
+    patch.setattr(peers_module, "TELL_AGAIN_MAX", peers_module.TELL_AGAIN)
+    return "what_is_not_heard_is_told_again_ever_more_rarely"

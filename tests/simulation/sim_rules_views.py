@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import replace
+from functools import partial
 
 import pytest
 from sim_network import LOST
@@ -13,10 +14,19 @@ from sim_rules import ORDERED, ROWS, SORTED, Play, scenario
 
 import remuda.member.sessions.replanning as planned_again_module
 from remuda.cluster.membership import LeaveAsked
-from remuda.errors import MemberUnavailable, NoLease, TransientError, ViewChanged
+from remuda.errors import (
+    MemberNotReady,
+    MemberUnavailable,
+    NoLease,
+    NotSupported,
+    RemudaError,
+    TransientError,
+    ViewChanged,
+)
 from remuda.member.state.routing import Router
 from remuda.rpc import codec
 from remuda.rpc.messages import control_pb2, user_pb2
+from remuda.rpc.messages.control_pb2 import RpcType
 
 
 def primaries(play: Play, partition: int) -> list[int]:
@@ -310,3 +320,37 @@ async def another_view_is_not_waited_for_without_end(play: Play) -> None:
         patch.setattr(planned_again_module, "PATIENCE", 0.5)
         await play.fails(await client.start(ORDERED), ViewChanged, 2.0)
     core.view = view
+
+
+async def _told(play: Play, refusal: type[RemudaError], seconds: float) -> tuple[int, list[None]]:
+    """Member 1 tells member 3 something, which member 3 refuses with this error for so long: how
+    often it was told, and an item for each time that member 1 takes it as heard."""
+    sim = play.sim
+    control = sim.members[3]._member_routes.control
+    route, asked, heard = control[RpcType.COMMIT_TURN_END], list[float](), list[None]()
+
+    def refuse(_request: object) -> None:
+        asked.append(sim.loop.now)
+        raise refusal("not today")
+
+    control[RpcType.COMMIT_TURN_END] = refuse
+    message = partial(control_pb2.CommitTurn, context=sim.members[1].core.context())
+    sim.members[1].peers.tell(3, RpcType.COMMIT_TURN_END, message, lambda: heard.append(None))
+    await asyncio.sleep(seconds)
+    control[RpcType.COMMIT_TURN_END] = route
+    return len(asked), heard
+
+
+@scenario(14)
+async def nothing_is_told_again_to_a_member_that_refuses_it_for_good(play: Play) -> None:
+    asked, heard = await _told(play, NotSupported, 20.0)
+    assert asked == len(heard) == 1
+
+
+@scenario(14)
+async def what_is_not_heard_is_told_again_ever_more_rarely(play: Play) -> None:
+    """Until the member takes it."""
+    asked, heard = await _told(play, MemberNotReady, 20.0)
+    assert 5 <= asked <= 10
+    assert not heard
+    await play.until(lambda: len(heard) == 1, 5.0)

@@ -14,9 +14,11 @@ from remuda.datatypes.view import MemberInfo
 from remuda.errors import (
     ConnectionBroken,
     ConnectionRefused,
+    JobAborted,
     MemberGivenUp,
     MemberUnavailable,
     RemudaError,
+    ResourceError,
     TransientError,
 )
 from remuda.limits import HEARTBEAT_TIMEOUT
@@ -39,7 +41,8 @@ ATTEMPT_SHARE = 0.25
 """Of the heartbeat timeout, after which another one is tried."""
 REQUEST_TIMEOUT = 30.0
 TELL_AGAIN = 0.5
-"""Seconds after which a member that has not answered is told again."""
+TELL_AGAIN_MAX = 4.0
+"""Seconds after which a member that has not answered is told again: at first, and at most."""
 ASK_AGAIN = 2.0
 """Seconds after which a request that holds others up is sent again (``request``)."""
 
@@ -317,23 +320,9 @@ class Peers:
     ) -> None:
         """Send a request on the control channel again and again until the member has answered it:
         for the end of something that the member would hold for ever if one message were lost. The
-        receiver must accept repeated ones. ``heard`` is called when it has answered, or has left
-        the view. A member that stops tells nothing any more."""
-        if self._core.stopping:
-            return
-        if number not in self._core.view.by_number:
-            heard()
-            return
-        loop = asyncio.get_running_loop()
-        again = loop.call_later(TELL_AGAIN, lambda: self.tell(number, rpc_type, message, heard))
-
-        def answered(reply: Reply | RemudaError) -> None:
-            if not isinstance(reply, RemudaError):
-                again.cancel()
-                heard()
-
-        if number not in self._core.lost:
-            self.request_nowait(number, rpc_type, message(), (), answered)
+        receiver must accept repeated ones. ``heard`` is called when it has answered, has left the
+        view, or refuses the request for good. A member that stops tells nothing any more."""
+        Telling(self._core, self, number, rpc_type, message, heard).send()
 
     async def request(
         self,
@@ -408,6 +397,74 @@ class Peers:
         for peer in self._peers.values():
             peer.close()
         self._peers.clear()
+
+
+class Telling:
+    """A request that is sent until it is answered (``Peers.tell``), with pauses that grow: whoever
+    is slow is not helped by more."""
+
+    def __init__(  # noqa: PLR0917 (a request, and where it goes)
+        self,
+        core: Core,
+        peers: Peers,
+        number: int,
+        rpc_type: int,
+        message: Callable[[], Message],
+        heard: Callable[[], None],
+    ) -> None:
+        self._core = core
+        self._peers = peers
+        self._number = number
+        self._rpc_type = rpc_type
+        self._message = message
+        self._heard = heard
+        self._pause = TELL_AGAIN
+        self._timer: asyncio.TimerHandle | None = None
+        self._over = False
+
+    def send(self) -> None:
+        if self._over or self._core.stopping:
+            return
+        number = self._number
+        if number not in self._core.view.by_number:
+            self._end()
+            return
+        self._timer = asyncio.get_running_loop().call_later(self._pause, self.send)
+        self._pause = min(2 * self._pause, TELL_AGAIN_MAX)
+        if number not in self._core.lost:
+            self._peers.request_nowait(number, self._rpc_type, self._message(), (), self._answered)
+
+    def _answered(self, reply: Reply | RemudaError) -> None:
+        if self._over:
+            return
+        if isinstance(reply, RemudaError):
+            if may_be_heard_later(reply):
+                return
+            log.warning(
+                "a member refuses for good what it is told",
+                extra=fields(
+                    peer=self._number,
+                    rpc=control_pb2.RpcType.Name(self._rpc_type),
+                    cause=reply.message,
+                    kind=type(reply).__name__,
+                ),
+            )
+        self._end()
+
+    def _end(self) -> None:
+        self._over = True
+        if self._timer is not None:
+            self._timer.cancel()
+        self._heard()
+
+
+def may_be_heard_later(error: RemudaError) -> bool:
+    """Whether a member that answers a request with ``error`` may take the same request later: the
+    member does not serve now, is in another view, or lacks room. Who is given up is never heard
+    again, and what cannot be read today cannot be read tomorrow."""
+    if isinstance(error, MemberGivenUp | JobAborted):
+        return False
+    return isinstance(error, TransientError | ResourceError)
 
 
 def unanswered(number: int, timeout: float) -> MemberUnavailable:

@@ -54,6 +54,9 @@ HOLD_WAIT = 1.0
 """Seconds, about, that writers are held while others are waited for."""
 HOLDS_MAX = 20
 SEND_TIMEOUT = 60.0
+FAILED_PAUSE_MAX = 4.0
+"""Seconds until a move that has failed begins again, at most, unless a view comes: LOOK_EVERY after
+the first failure, twice as long after each further one."""
 FULL_PAUSE = 2.0
 """Seconds until a receiver that had no room is asked again."""
 THROTTLE = 0.25
@@ -103,6 +106,8 @@ class Giving:
         self.moved = 0
         """Rows that were sent."""
         self._refused = ""
+        self._failed = 0
+        """Moves that have failed since the last one that did not."""
         self._most: int | None = None
         """Partitions that a move may have, while receivers are short of room; None: any number."""
         self.moved_bytes = 0
@@ -148,7 +153,7 @@ class Giving:
             giving = Transfer(move, f"{self._core.number}-{self._core.world.chance.bits(96):024x}")
             try:
                 await self._carry_out(giving)
-                self._refused = ""
+                self._refused, self._failed = "", 0
             except StorageFull as error:
                 await self._no_room(giving, error)
             except RemudaError as error:
@@ -156,10 +161,10 @@ class Giving:
                     "copies: the move starts again",
                     extra=fields(receiver=move.receiver or 0, cause=error.message),
                 )
-                await self._withdraw(giving)
+                await self._begin_again(giving)
             except Exception:
                 log.exception("copies: the move starts again")
-                await self._withdraw(giving)
+                await self._begin_again(giving)
 
     async def _no_room(self, giving: Transfer, error: StorageFull) -> None:
         """The partitions stay as they are until there is room: with too few copies, perhaps."""
@@ -185,10 +190,15 @@ class Giving:
         """Why the last copy was not taken; "" if it was, or if none is to be made."""
         return self._refused
 
-    async def _withdraw(self, giving: Transfer) -> None:
+    async def _begin_again(self, giving: Transfer) -> None:
+        pause = min(LOOK_EVERY * 2**self._failed, FAILED_PAUSE_MAX)
+        self._failed = min(self._failed + 1, 10)
+        await self._withdraw(giving, pause)
+
+    async def _withdraw(self, giving: Transfer, pause: float = LOOK_EVERY) -> None:
         """After a while, tell the receiver that nothing more comes under this name: the next move
         may be another one, and the rows that have come would stay for ever."""
-        await self._wait(LOOK_EVERY)
+        await self._wait(pause)
         receiver = giving.move.receiver
         if receiver is None:
             return
