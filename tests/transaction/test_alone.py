@@ -119,7 +119,8 @@ def test_another_primary_is_asked_when_this_member_is_none_any_more() -> None:
         effects = [*parts.on_layout(view), *near.on_layout(7.0, view)]
         asked.append([str(effect) for effect in effects])
         refused = tx.Vote(T, 0, refusal=SerializationFailure("its key has changed"))
-        reports = [e for e in near.on_vote(8.0, refused) if isinstance(e, tx.Report)]
+        effects = [*near.on_vote(8.0, refused), *near.on_finished(tx.Finished(T, 0))]
+        reports = [e for e in effects if isinstance(e, tx.Report)]
         assert [report.state for report in reports] == [tx.State.ROLLED_BACK]
     assert asked[0] == asked[1] == ["to 2: prepare 1:100 parts [0] in one phase"]
 

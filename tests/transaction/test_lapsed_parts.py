@@ -4,7 +4,7 @@ served reads above it, so nothing commits at it any more, unless the near member
 from __future__ import annotations
 
 import pytest
-from cluster_of_copies import ViewOfCopies
+from cluster_of_copies import ViewOfCopies, run
 
 from remuda.errors import SerializationFailure
 from remuda.transaction import states as tx
@@ -136,6 +136,21 @@ def test_a_part_with_two_backups_commits_in_two_phases() -> None:
         "report 9:100 committed",
         "to 1: finish 9:100 part 0 committed at 7",
     ]
+
+
+def test_a_refusal_is_certain_when_no_primary_was_asked_before() -> None:
+    """A backup may have kept the part that an earlier primary had prepared, and be promoted."""
+    near = Near(9, T, {0: "w"}, layout(1, 1, 2, 3), resend=1.0)
+    near.prepare(0.0)
+    near.on_layout(1.0, layout(2, 2, 3))
+    refused = tx.Vote(T, 0, refusal=SerializationFailure("a conflict"))
+    assert told(near.on_vote(2.0, refused)) == ["to 2: finish 9:100 part 0 rolled back"]
+    assert told(near.on_finished(tx.Finished(T, 0))) == ["report 9:100 rolled back"]
+
+
+def test_a_user_who_was_told_of_a_rollback_finds_none_of_its_writes() -> None:
+    """A seed in which two members are lost and the last one had kept the refused part."""
+    run(5171)
 
 
 def test_parts_that_never_lapse_are_caught(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,7 +4,8 @@ Two phases: every part is prepared by its primary and kept by all its backups; w
 the transaction *is* committed, at the largest prepare timestamp, because from then on whoever
 recovers it finds all parts prepared and decides the same. Rolling back is different: the user may
 be told so only when a part can no longer be prepared, that is, when its primary has refused it or
-has rolled it back on all copies; otherwise a recovery might still find everything prepared.
+has rolled it back on all copies; otherwise a recovery might still find everything prepared. The
+refusal of a part that an earlier primary was asked for proves nothing: a backup may have kept it.
 
 The user is told of a commit when the clocks of all its primaries have reached the commit
 timestamp: a reader who asks only one of them, after the user was told, must not read at a timestamp
@@ -78,6 +79,8 @@ class Near:
         """Of the primaries, as far as their votes tell."""
         self._when_finished = when_finished
         self._unfinished = set(self._partitions)
+        self._moved: set[int] = set()
+        """Parts of which an earlier primary was asked."""
         self._reported = False
         self._cause: RemudaError | None = None
         """Why it is rolled back."""
@@ -129,7 +132,7 @@ class Near:
             return []
         if vote.refusal is not None:
             out = self._roll_back(now, vote.refusal)
-            return [*out, *self._report(vote.refusal)]
+            return out if vote.partition in self._moved else [*out, *self._report(vote.refusal)]
         self._votes[vote.partition] = vote.timestamp
         primary = self._layout.primary(vote.partition)
         if primary is not None:
@@ -174,7 +177,8 @@ class Near:
 
     def on_layout(self, now: float, layout: Layout) -> list[Effect]:
         """Another view. If this member is not in it, it speaks to nobody any more."""
-        self._layout = layout
+        before, self._layout = self._layout, layout
+        self._moved.update(p for p in self._partitions if before.primary(p) != layout.primary(p))
         self._clocks.clear()  # others may be the primaries now
         if not layout.alive(self._me):
             if not self._reported:
