@@ -1,6 +1,7 @@
 """One message between members is lost in a run that other modules describe: while members are cut
 off and give their copies back, leave and return with their folders, or start again after the power
-was gone. They send what no run of ``sim_losses`` sends, and judge themselves."""
+was gone; while members with open transactions or snapshots are lost; while a backup has no room.
+They send what no run of ``sim_losses`` sends, and judge themselves."""
 
 from __future__ import annotations
 
@@ -16,15 +17,50 @@ from unittest import mock
 sys.path.insert(0, str(Path(__file__).parent))
 import sim_power
 import sim_returns
+import sim_snapshots
+import sim_transactions
 import test_donors
+from sim_cluster import Simulation
 from sim_losses import DATA_ONLY, Kinds, Loss
 from sim_network import LOST, Fate, Sent, SimulatedNetwork
+
+from remuda.errors import StorageFull
+
+
+async def _full_backups(sim: Simulation) -> None:
+    """Members 4 and 5 have no room for a while: what they are to keep as backups is refused, and
+    nothing of it is left."""
+    limits = [sim.members[number].core.room.stored for number in (4, 5)]
+    client = await sim.client(1)
+    before = limits[0].limit
+    for each in limits:
+        each.resize(1)
+    there = {5000}
+    for number in range(2000, 2040):
+        try:
+            await client.run(f"INSERT INTO t VALUES ({number}, 0)")
+        except StorageFull:
+            continue
+        there.add(number)
+    assert len(there) < 35
+    for each in limits:
+        each.resize(before)
+    await client.run("INSERT INTO t VALUES (5000, 0)")
+    found = await client.run("SELECT id FROM t WHERE id >= 2000")
+    assert {row[0] for row in found} == there
+    client.channel.close()
+    sim.violations = [one for one in sim.violations if "no room for rows" not in one]
+
 
 STORMS: Mapping[str, Callable[[int], Any]] = {
     "donors": test_donors.storm,
     "donors with logs": partial(test_donors.storm, logged=True),
     "returns": sim_returns.run_seed,
     "power": sim_power.run_seed,
+    "transactions": sim_transactions.run_seed,
+    "snapshots": sim_snapshots.run_seed,
+    "bulk writes in doubt": partial(test_donors.play, test_donors.forgotten_end),
+    "full backups": partial(test_donors.play, _full_backups),
 }
 
 

@@ -281,7 +281,7 @@ async def forgotten_end(sim: Simulation) -> None:
     await bulk.done.wait()
     for number, job in itertools.product((1, 2, 3), ("1-a", "1-b", "1-c")):
         sim.members[number].commits.participants.step(job, FinishAsked(None))
-    sim.network.rules.clear()
+    sim.network.rules.remove(rule)
     await until(lambda: not one.view.absent)
     assert await client.run(TOTAL) == [(ROWS + 5000, ROWS + 5000)]
     client.channel.close()

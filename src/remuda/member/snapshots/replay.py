@@ -3,9 +3,12 @@ rows to the owners of the new maps."""
 
 from __future__ import annotations
 
+from functools import partial
+
 from remuda.member.base.core import Core
 from remuda.member.base.peers import Peers
 from remuda.member.commits.commits import Commits
+from remuda.member.snapshots.repeated_requests import RepeatedRequests
 from remuda.member.snapshots.restored import write_restored
 from remuda.member.snapshots.rows import REQUEST_TIMEOUT
 from remuda.member.snapshots.storage import SnapshotStorage
@@ -23,6 +26,7 @@ class SnapshotReplays:
         self._peers = peers
         self._commits = commits
         self._storage = storage
+        self._repeated = RepeatedRequests(core)
 
     async def replay(
         self, member: int, message: control_pb2.SnapshotReplay
@@ -31,7 +35,7 @@ class SnapshotReplays:
         if member == self._core.number:
             return await self._replay(message)
         reply = await self._peers.request(
-            member, RpcType.SNAPSHOT_REPLAY, message, timeout=REQUEST_TIMEOUT
+            member, RpcType.SNAPSHOT_REPLAY, message, timeout=REQUEST_TIMEOUT, repeated=True
         )
         answer = control_pb2.SnapshotWritten.FromString(reply.pbody)
         self._core.observe(answer.context)
@@ -40,10 +44,7 @@ class SnapshotReplays:
     def on_replay(self, request: Request) -> None:
         message = control_pb2.SnapshotReplay.FromString(request.pbody)
         self._core.observe_member(message.context)
-        self._core.serve(request, self._answer(request, message))
-
-    async def _answer(self, request: Request, message: control_pb2.SnapshotReplay) -> None:
-        request.reply(RpcType.SNAPSHOT_REPLAY, await self._replay(message))
+        self._repeated.serve(request, partial(self._replay, message))
 
     async def _replay(self, message: control_pb2.SnapshotReplay) -> control_pb2.SnapshotWritten:
         core = self._core

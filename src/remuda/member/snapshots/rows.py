@@ -1,11 +1,14 @@
 """What members do for a snapshot that another one (or this one) makes or restores: rows of their
 partitions at one timestamp become an object, rows of an object go into a map.
 
-Both are asked for object by object, and a member keeps nothing between two requests: when the
-coordinator is lost, nothing is left but an object that no manifest names.
+Both are asked for object by object, again and again until there is an answer, and a member keeps no
+more than its last answers: when the coordinator is lost, nothing is left but an object that no
+manifest names.
 """
 
 from __future__ import annotations
+
+from functools import partial
 
 from remuda.errors import (
     DuplicateObject,
@@ -16,6 +19,7 @@ from remuda.errors import (
 from remuda.member.base.core import Core
 from remuda.member.base.peers import Peers
 from remuda.member.commits.commits import Commits
+from remuda.member.snapshots.repeated_requests import RepeatedRequests
 from remuda.member.snapshots.restored import write_restored
 from remuda.member.snapshots.storage import SnapshotStorage
 from remuda.rpc.messages import control_pb2
@@ -36,6 +40,7 @@ class SnapshotRows:
         self._peers = peers
         self._commits = commits
         self._storage = storage
+        self._repeated = RepeatedRequests(core)
 
     # --- for whoever coordinates --------------------------------------------------------------
 
@@ -46,7 +51,7 @@ class SnapshotRows:
         if member == self._core.number:
             return await self._write(message)
         reply = await self._peers.request(
-            member, RpcType.SNAPSHOT_WRITE, message, timeout=REQUEST_TIMEOUT
+            member, RpcType.SNAPSHOT_WRITE, message, timeout=REQUEST_TIMEOUT, repeated=True
         )
         return self._answer(reply.pbody)
 
@@ -57,7 +62,7 @@ class SnapshotRows:
         if member == self._core.number:
             return await self._read(message)
         reply = await self._peers.request(
-            member, RpcType.SNAPSHOT_READ, message, timeout=REQUEST_TIMEOUT
+            member, RpcType.SNAPSHOT_READ, message, timeout=REQUEST_TIMEOUT, repeated=True
         )
         return self._answer(reply.pbody)
 
@@ -71,18 +76,12 @@ class SnapshotRows:
     def on_write(self, request: Request) -> None:
         message = control_pb2.SnapshotWrite.FromString(request.pbody)
         self._core.observe_member(message.context)
-        self._core.serve(request, self._answer_write(request, message))
-
-    async def _answer_write(self, request: Request, message: control_pb2.SnapshotWrite) -> None:
-        request.reply(RpcType.SNAPSHOT_WRITE, await self._write(message))
+        self._repeated.serve(request, partial(self._write, message))
 
     def on_read(self, request: Request) -> None:
         message = control_pb2.SnapshotRead.FromString(request.pbody)
         self._core.observe_member(message.context)
-        self._core.serve(request, self._answer_read(request, message))
-
-    async def _answer_read(self, request: Request, message: control_pb2.SnapshotRead) -> None:
-        request.reply(RpcType.SNAPSHOT_READ, await self._read(message))
+        self._repeated.serve(request, partial(self._read, message))
 
     # --- rows into an object ------------------------------------------------------------------
 
