@@ -11,6 +11,7 @@ from sim_mutations import Patch, mutation, nothing
 
 from remuda.client.operations.row_writer import JobWriter
 from remuda.cluster.movement import Move
+from remuda.datatypes.timestamp import FOREVER
 from remuda.errors import NotServed, StorageFull
 from remuda.execution.context import ScanOf
 from remuda.limits import PARTITIONS
@@ -23,6 +24,7 @@ from remuda.member.sessions.pins import TransactionPins
 from remuda.member.state.readiness import Readiness
 from remuda.member.state.retained_partitions import GivenAway
 from remuda.member.state.write_room import WriteRoom
+from remuda.member.transactions.transactions import Transactions
 from remuda.member.transactions.validation import Validation
 from remuda.storage.maps.map_store import MapStore
 from remuda.transaction import staged_commit
@@ -255,3 +257,12 @@ def writers_know_only_the_members_of_their_first_view(patch: Patch) -> str:
     patch.setattr(JobWriter, "_member_for", lambda _, frame: frame.owner)
     patch.setattr(JobWriter, "_pass_over", _given_up)
     return "writers_go_round_a_member_that_has_left"
+
+
+@mutation
+def bulk_writes_wait_for_writes_alone(patch: Patch) -> str:
+    def writing(self: Transactions, map_id: int) -> bool:
+        return self._core.stores[map_id].awaited != FOREVER
+
+    patch.setattr(Transactions, "undecided", writing)
+    return "a_bulk_write_waits_for_who_has_read_its_rows"

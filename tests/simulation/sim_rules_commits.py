@@ -303,6 +303,32 @@ async def who_rests_on_a_condition_conflicts(play: Play, client: Any) -> None:
     assert await rows(client, "SELECT count(*) FROM t WHERE g = 70") == [(1,)]
 
 
+@scenario(18, backups=1)
+async def a_bulk_write_waits_for_who_has_read_its_rows(play: Play) -> None:
+    """A transaction has read a row of member 1, where it is prepared, and writes one of member 2,
+    which has not heard of it. Nobody may see a new value of the first row without the second."""
+    sim = play.sim
+    read, written = key_of(play, 1), key_of(play, 2)
+    near, other, reader = [await play.client(3) for _ in range(3)]
+    name = await begun(near)
+    await near.run(f"SELECT g FROM t WHERE id = {read}", transaction=name)
+    await near.run(f"UPDATE t SET g = 77 WHERE id = {written}", transaction=name)
+    play.fate("PARTS", LOST, sender=3, to=2)
+    committing = sim.loop.create_task(ended(near, name), context=sim.director.context)
+    pending = sim.members[1].transactions.pending
+    await play.until(lambda: bool(pending.parts), 5.0)
+    text = f"UPDATE t SET g = 55 WHERE id = {read} AND random() < 2"
+    updating = sim.loop.create_task(other.run(text), context=sim.director.context)
+    await asyncio.sleep(1.0)
+    text = f"SELECT g FROM t WHERE id IN ({read}, {written}) ORDER BY id = {written}"
+    seen = await reader.run(text)
+    sim.network.rules.clear()
+    await committing
+    await updating
+    assert seen == [(read % GROUPS,), (written % GROUPS,)]
+    assert await reader.run(text) == [(55,), (77,)]
+
+
 # ---- 19: versions ----
 
 

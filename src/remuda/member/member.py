@@ -96,9 +96,9 @@ class Member:
         self.catalog = CatalogService(self.core, self.peers)
         self.transactions = Transactions(self.core, self.peers)
         self.commits = Commits(self.core, self.peers, self._offload)
-        self.commits.participants.small_writes = self.transactions.settled
-        self.transactions.on_tick.append(self.commits.in_doubt.note)
         here = self.commits.participants
+        here.small_writes, here.undecided = self.transactions.settled, self.transactions.undecided
+        self.transactions.on_tick.append(self.commits.in_doubt.note)
         self.copies = Copies(self.core, here, self._offload)
         self.job_rows = JobRows(self.core, self.peers, here)
         rows, moved_by = self.job_rows, (self.transactions, self.membership, self._offload)

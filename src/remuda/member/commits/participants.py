@@ -66,6 +66,8 @@ class CommitParticipants:
         self._ticker: asyncio.Task[None] | None = None
         self.small_writes: Callable[[int], Awaitable[None]] = at_once
         """Returns when no small write of the map is pending; the caller prepares at once."""
+        self.undecided: Callable[[int], bool] = lambda _map_id: False
+        """Whether small writes, or transactions that have read or written the map, are pending."""
         self._awaited: frozenset[int] = frozenset()
         """Members that views have dropped, and whose copies of partitions may come back."""
         self.on_resolved: list[Callable[[int], None]] = []
@@ -207,9 +209,7 @@ class CommitParticipants:
         """Vote in the step in which nothing of the map is held or pending, and this member may
         serve."""
         core, map_id = self._core, message.map_id
-        store = core.stores.get(map_id)
-        quiet = store is None or store.awaited == FOREVER
-        if core.ready and not self._held(map_id) and quiet:
+        if core.ready and not self._held(map_id) and not self.undecided(map_id):
             self._vote(message, reply)
             return
         core.spawn(self._vote_when_quiet(message, reply), f"prepare of job {message.job}")

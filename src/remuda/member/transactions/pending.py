@@ -346,6 +346,12 @@ class PendingParts:
         """Whether any part is pending that concerns the map."""
         return map_id in self._by_map
 
+    def undecided(self, map_id: int, serves: Callable[[int], bool]) -> bool:
+        """Whether a part that reads or writes the map, of a partition of this member, is prepared
+        and not decided."""
+        parts = self._by_map.get(map_id, {}).items()
+        return any(part.timestamp != FOREVER and serves(place) for (_, place), part in parts)
+
     def lowest_in(self, partitions: Collection[int]) -> int:
         """The lowest prepare timestamp of what is undecided in them; FOREVER: nothing is."""
         found = (part.timestamp for (_, place), part in self.parts.items() if place in partitions)

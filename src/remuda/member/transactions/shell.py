@@ -311,6 +311,10 @@ class TransactionShell:
         prepare = tx.Prepare(message.transaction, message.partitions, work, message.one_phase)
         self._run(self._parts.on_message(sender, prepare))
 
+    def undecided(self, map_id: int) -> bool:
+        """See ``PendingParts.undecided``."""
+        return self.pending.undecided(map_id, self._serves)
+
     def _serves(self, partition: int) -> bool:
         return self.layout.primary(partition) == self._core.number
 

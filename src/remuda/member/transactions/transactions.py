@@ -190,6 +190,11 @@ class Transactions:
         wait meanwhile; the caller prepares what it waited for in the same step of the loop."""
         await self._shell.admission.settled(map_id)
 
+    def undecided(self, map_id: int) -> bool:
+        """Whether a small write or transaction that reads or writes the map is prepared here and
+        not decided."""
+        return self._shell.undecided(map_id)
+
     def direct(self, store: MapStore) -> bool:
         """Whether a single write of the map may go straight to its store: there is no backup to
         tell, and nobody to wait for."""
