@@ -14,7 +14,7 @@ from remuda.member.snapshots.repeated_requests import RepeatedRequests
 
 
 class Asked:
-    """What is used of a request; ``heard`` gets each answer."""
+    """A request, as far as it is used; ``heard`` gets each answer."""
 
     rpc_type = 1
 
@@ -30,7 +30,7 @@ class Asked:
 
 
 class Spawning:
-    """What is used of a core."""
+    """A core, as far as it is used."""
 
     def spawn(
         self, work: Coroutine[Any, Any, None], _what: str, failed: Callable[[RemudaError], None]

@@ -460,8 +460,8 @@ class Telling:
 
 def may_be_heard_later(error: RemudaError) -> bool:
     """Whether a member that answers a request with ``error`` may take the same request later: the
-    member does not serve now, is in another view, or lacks room. Who is given up is never heard
-    again, and what cannot be read today cannot be read tomorrow."""
+    member does not serve now, is in another view, or lacks room. A member that was given
+    up is never heard again, and a message that cannot be read today cannot be read tomorrow."""
     if isinstance(error, MemberGivenUp | JobAborted):
         return False
     return isinstance(error, TransientError | ResourceError)

@@ -433,8 +433,8 @@ class Giving:
                 self._transactions.copies_changed()
                 self._transactions.release(move.partitions)
                 small = False
-            # Without a receiver, writes of the partitions are held until the view is there: what is
-            # pending here may be unknown to the next primary, which serves reads above it.
+            # Without a receiver, writes of the partitions are held until the view is there: the
+            # next primary does not know parts that are pending here, and serves reads above them.
             # From here on the view may come at any time: there is no way back but another one.
             while any(place.fits(core.view) for place in move.placements):
                 self._membership.wish_places(
