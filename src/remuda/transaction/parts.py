@@ -219,9 +219,9 @@ class Parts(AloneParts):
     # --- copies that come back ------------------------------------------------------------------
 
     def given(self, partitions: Collection[int]) -> list[GivenPart]:
-        """On a donor: what it knows of the parts of these partitions. What it had not prepared on
-        all copies may have been answered by the others of that time, so it counts as prepared,
-        unless it has lapsed before anybody could count on it."""
+        """On a donor: what it knows of the parts of these partitions. A part that it had not
+        prepared on all copies may have been answered by the others of that time, so it counts as
+        prepared, unless it has lapsed before anybody could count on it."""
         return [
             _given(address, part)
             for address, part in self._parts.items()

@@ -400,8 +400,8 @@ class Peers:
 
 
 class Telling:
-    """A request that is sent until it is answered (``Peers.tell``), with pauses that grow: whoever
-    is slow is not helped by more."""
+    """A request that is sent until it is answered (``Peers.tell``), with pauses that grow: more
+    of them would not help a slow member."""
 
     def __init__(  # noqa: PLR0917 (a request, and where it goes)
         self,

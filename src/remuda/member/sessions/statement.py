@@ -271,6 +271,15 @@ class Statement:
         while self.progress.on_closed:
             self.progress.on_closed.pop()()
 
+    @contextlib.contextmanager
+    def freed_when_stopped(self) -> Iterator[None]:
+        """Frees its memory when its task is cancelled: its member stops, and tells nobody."""
+        try:
+            yield
+        except asyncio.CancelledError:
+            self.close()
+            raise
+
     def check(self) -> None:
         """Raises when it is not wanted any more."""
         error = self.progress.error

@@ -284,29 +284,27 @@ class Statements:
     async def run(self, statement: Statement, *, local: bool = False) -> None:
         """A statement that meets a map that was altered, or another view, is planned again, and so
         is a write that loses a member: it has changed nothing and told the client nothing. When the
-        member stops it, nobody is told, and what is kept for it is freed."""
-        try:
-            await statement.pause("before_plan")
-            while True:
-                began = self._core.world.clock.monotonic()
-                found, values = await self._planned(statement, local)
-                statement.progress.planning += self._core.world.clock.monotonic() - began
-                try:
-                    await self._dispatch(statement, found, values)
-                except TransientError as error:
-                    pause = pause_before_next(statement, error, self._monotonic())
-                    if pause is None:
-                        raise
-                    await asyncio.sleep(pause)
-                else:
-                    return
-        except RemudaError as error:
-            self.failed(statement, error)
-        except Exception as error:  # noqa: BLE001 (the boundary, see bug)
-            self.failed(statement, bug(error, f"statement {statement.text[:200]!r}"))
-        except asyncio.CancelledError:
-            statement.close()
-            raise
+        member stops it, nobody is told, and its memory is freed."""
+        with statement.freed_when_stopped():
+            try:
+                await statement.pause("before_plan")
+                while True:
+                    began = self._core.world.clock.monotonic()
+                    found, values = await self._planned(statement, local)
+                    statement.progress.planning += self._core.world.clock.monotonic() - began
+                    try:
+                        await self._dispatch(statement, found, values)
+                    except TransientError as error:
+                        pause = pause_before_next(statement, error, self._monotonic())
+                        if pause is None:
+                            raise
+                        await asyncio.sleep(pause)
+                    else:
+                        return
+            except RemudaError as error:
+                self.failed(statement, error)
+            except Exception as error:  # noqa: BLE001 (the boundary, see bug)
+                self.failed(statement, bug(error, f"statement {statement.text[:200]!r}"))
 
     async def _planned(
         self, statement: Statement, local: bool
@@ -537,11 +535,8 @@ class Statements:
         return True
 
     async def _after_pause(self, statement: Statement, pause: float) -> None:
-        try:
+        with statement.freed_when_stopped():
             await asyncio.sleep(pause)
-        except asyncio.CancelledError:
-            statement.close()
-            raise
         await self.run(statement, local=statement.local or statement.partitions is not None)
 
     def _monotonic(self) -> float:
