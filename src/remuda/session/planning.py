@@ -510,7 +510,7 @@ class PlanCache:
                 self._remove(key)
                 return None
             self._fitting[key] = environment
-        if not by_key(found) and self._stale(entry.environment.versions):
+        if entry.chosen and self._stale(entry.environment.versions):
             return None
         self._entries.move_to_end(key)
         return found
@@ -522,7 +522,8 @@ class PlanCache:
         if len(text) > CACHED_TEXT_MAX or _written_out(statement):
             return
         self._remove(key)
-        entry = _Entry(statement, environment.of(statement), _memory(text, _source(statement)))
+        size, chosen = _memory(text, _source(statement)), not by_key(statement)
+        entry = _Entry(statement, environment.of(statement), size, chosen)
         self._entries[key] = entry
         self.size += entry.size
         while len(self._entries) > PLAN_CACHE_ENTRIES or self.size > self._size_max:
@@ -543,6 +544,8 @@ class _Entry:
     planned: PlannedQuery | PlannedInsert | PlannedChange
     environment: Environment
     size: int
+    chosen: bool
+    """By statistics: it is not ``by_key``."""
 
 
 def _form_of_change(found: PlannedInsert | PlannedChange, columns: Sequence[Column]) -> AnswerForm:

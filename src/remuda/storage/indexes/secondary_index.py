@@ -105,7 +105,10 @@ class SecondaryIndex(ABC):
     ) -> list[int]:
         """The offsets of the keys of some spans, in order."""
         delta = self._known(chunk, rows, count)
-        offsets = [offset for span in spans for offset in within(delta, span)]
+        if len(spans) == 1:
+            offsets = within(delta, spans[0])
+        else:
+            offsets = [offset for span in spans for offset in within(delta, span)]
         return sorted([offset for offset in offsets if offset < count]) if offsets else offsets
 
     def delta(self, chunk: Chunk, rows: Sequence[Row], count: int) -> TailDelta:
@@ -117,8 +120,8 @@ class SecondaryIndex(ABC):
 
     def _known(self, chunk: Chunk, rows: Sequence[Row], count: int) -> TailDelta:
         """The keys of at least the first ``count`` of the ``rows`` of a tail."""
-        delta = self._deltas.get(chunk.number, EMPTY)
-        if delta.known < count:
+        delta = self._deltas.get(chunk.base >> OFFSET_BITS, EMPTY)
+        if delta.rows + len(delta.fresh) < count:
             delta = grown(delta, self._keys(chunk, rows[delta.known : count]))
             self._deltas[chunk.number] = delta
         return delta
