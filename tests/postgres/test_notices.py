@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import psycopg
 import pytest
 
 CASES = [
@@ -57,3 +58,19 @@ def test_a_notice_comes_in_front_of_the_end_of_its_statement(connection, heard):
         connection.execute("DROP TABLE IF EXISTS a")
         row = connection.execute("SELECT 6 * 7").fetchone()
     assert (row, len(heard)) == ((42,), 1)
+
+
+def test_a_terminated_session_ends_with_a_fatal_error(connect):
+    """Nothing comes behind it, whether its statement runs or it is idle."""
+    own, idle, other = connect(), connect(), connect()
+    with pytest.raises(psycopg.errors.AdminShutdown) as ended:
+        own.execute("SELECT pg_terminate_backend(pg_backend_pid())")
+    diag = ended.value.diag
+    assert diag.severity == "FATAL"
+    assert diag.message_primary == "terminating connection due to administrator command"
+    assert own.closed
+    text = "SELECT pg_terminate_backend(%s)"
+    assert other.execute(text, (idle.info.backend_pid,)).fetchone() == (True,)
+    with pytest.raises(psycopg.OperationalError):
+        idle.execute("SELECT 1")
+    assert idle.closed

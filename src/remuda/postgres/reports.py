@@ -9,6 +9,7 @@ from remuda.errors import (
     MemberLeaving,
     MemberNotReady,
     RemudaError,
+    SessionTerminated,
     WrongPassword,
 )
 from remuda.postgres.messages import error_response, notice_response
@@ -22,6 +23,9 @@ def error_message(error: RemudaError, *, offset: int = 0, fatal: bool = False) -
     """``offset``: characters in front of the statement in the text that the client has sent.
     ``fatal``: the connection ends with it."""
     severity = "FATAL" if fatal else "ERROR"
+    message, detail = error.message, error.detail
+    if fatal and isinstance(error, SessionTerminated):  # PostgreSQL's words: programs look for them
+        message, detail = "terminating connection due to administrator command", error.message
     subject = error.subject
     table = "" if subject is None else subject.table
     return error_response(
@@ -29,8 +33,8 @@ def error_message(error: RemudaError, *, offset: int = 0, fatal: bool = False) -
             "S": severity,
             "V": severity,
             "C": sqlstate(error, fatal=fatal),
-            "M": error.message,
-            "D": error.detail,
+            "M": message,
+            "D": detail,
             "H": error.hint,
             "P": "" if error.position is None else str(offset + error.position.offset + 1),
             "s": SCHEMA if table else "",

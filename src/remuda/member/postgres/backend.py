@@ -10,7 +10,7 @@ from typing import Any, Final, Protocol
 
 from remuda.datatypes.sql import SqlType
 from remuda.datatypes.values import PhysicalValue
-from remuda.errors import MemberLeaving, QueryCanceled, RemudaError
+from remuda.errors import MemberLeaving, QueryCanceled, RemudaError, SessionTerminated
 from remuda.limits import PAGE_ROWS
 from remuda.member.base.core import Core
 from remuda.member.postgres.portal_answers import Measured
@@ -239,6 +239,9 @@ class Backend:
 
     def failed(self, error: RemudaError) -> None:
         """The effect that was asked for last has failed."""
+        if isinstance(error, SessionTerminated):  # nothing comes behind it
+            self._outlet.close(error)
+            return
         self._perform(self._machine.failed(error, self._status()))
         self._outlet.advance()
 
