@@ -178,6 +178,25 @@ def test_errors(offload: Any, text: str, kind: type[Exception]) -> None:
             offload.sql(f"/*+ ENGINE({engine}) */ {text}").fetchall()
 
 
+def test_moments_by_the_clocks_of_the_session(offload: Any) -> None:
+    """Functions and casts that look at the zone of the session."""
+    offload.sql("SET TIME ZONE 'Asia/Tokyo'").fetchall()
+    try:
+        same(
+            offload,
+            "SELECT id, tz, CAST(tz AS VARCHAR), CAST(tz AS DATE), CAST(tz AS TIMESTAMP),"
+            " CAST(at AS TIMESTAMPTZ), date_trunc('day', tz), extract(hour FROM tz),"
+            " tz + INTERVAL '1 month', to_char(tz, 'HH24:MI TZ'),"
+            " TIMESTAMPTZ '2024-01-31 12:00:00' > tz"
+            " FROM offload_v WHERE id IN (1, 3, 4) ORDER BY id",
+        )
+        text = "SELECT CAST(tz AS VARCHAR) FROM offload_v WHERE id = 4"
+        for answer in both(offload, text):
+            assert not answer.column(0)[0].as_py().endswith("+00")
+    finally:
+        offload.sql("SET TIME ZONE 'UTC'").fetchall()
+
+
 def _long() -> str:
     """Seconds, and not hours: Spark ends a task at a row that it takes from Python or from storage,
     and not within loops of its own, in which it keeps its core."""
