@@ -27,6 +27,7 @@ class Router:
         self._places = places.astype(np.uint16)
         self._types = tuple(schema.columns[i].type for i in schema.partition_positions)
         self._partition = partitioner(self._types)
+        self._in_row = schema.partition_positions
         in_key = tuple(schema.key.index(name) for name in schema.partition_by)
         self._in_key = None if in_key == tuple(range(len(schema.key))) else in_key
 
@@ -34,6 +35,13 @@ class Router:
         """The member that owns the entry with this key (values in key column order)."""
         parts = key if self._in_key is None else [key[i] for i in self._in_key]
         return self._owners[self._partition(parts)]
+
+    def owner_of_row(self, row: Sequence[PhysicalValue]) -> int:
+        """The member that owns a row (values in schema column order)."""
+        positions = self._in_row
+        if len(positions) == 1:  # of nearly every map
+            return self._owners[self._partition((row[positions[0]],))]
+        return self._owners[self._partition([row[position] for position in positions])]
 
     def split(self, batch: pa.RecordBatch) -> list[tuple[int, pa.RecordBatch]]:
         """An engine-form batch cut by owner; the rows of an owner keep their order.

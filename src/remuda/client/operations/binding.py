@@ -76,12 +76,11 @@ class Binding:
         try:
             if condition is Condition.ALWAYS and not want_old and ttl is None:
                 stored = self.requests.put_one(row)
-                await self.core.write(
-                    self.router.owner(self.key_of(row)), stored, deadline, self.schema.name
-                )
+                owner = self.router.owner_of_row(row)
+                await self.core.write(owner, stored, deadline, self.schema.name)
                 return None
             call = self.requests.put((row,), condition, want_old, ttl)
-            owner = self.router.owner(self.key_of(row))
+            owner = self.router.owner_of_row(row)
             answer = await self.core.write(owner, call, deadline, self.schema.name)
         except FrameTooLarge as error:
             raise too_large(self.schema) from error

@@ -474,11 +474,15 @@ class TransactionShell:
 
     def _frame(self) -> control_pb2.PartMessages:
         core = self._core
-        return control_pb2.PartMessages(
-            context=core.context(),
-            finished_below=self._below(),
-            in_doubt=sorted(self._unfinished()) if core.view.unreachable else (),
-        )
+        if core.view.unreachable:
+            return control_pb2.PartMessages(
+                context=core.context(),
+                finished_below=self._below(),
+                in_doubt=sorted(self._unfinished()),
+            )
+        first = next(iter(self._nears), None)  # ``_below`` where nothing is in doubt
+        below = core.clock.last + 1 if first is None else first.began
+        return control_pb2.PartMessages(context=core.context(), finished_below=below)
 
     def _below(self) -> int:
         """All transactions of this member that began before it are finished everywhere, but for
