@@ -150,7 +150,7 @@ def the_owner_answers_before_the_backup_has_it(patch: Patch) -> Seen:
             write.answered(answers[-1])
 
     patch.setattr(SmallWrites, "_prepare", _prepare)
-    return KeyedStorm, 1
+    return KeyedStorm, 15
 
 
 def a_write_is_visible_before_its_backup_has_it(patch: Patch) -> Seen:
