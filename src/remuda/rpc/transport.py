@@ -60,7 +60,7 @@ __all__ = [
 
 OnReply: TypeAlias = Callable[[Reply | RemudaError], None]
 Asker: TypeAlias = "OnReply | asyncio.Future[Reply]"
-"""What gets the answer to a request: a function, or the future that a task waits for."""
+"""The receiver of the answer to a request: a function, or the future that a task waits for."""
 Handler: TypeAlias = Callable[["Request"], None]
 
 WRITE_BUFFER_HIGH = 8 * MIB
