@@ -232,7 +232,9 @@ class Explorer:
             region.relations.append(Relation(group, node.output))
             return
         used = above if node.condition is None else above | columns_of(node.condition)
+        first = len(region.relations)
         self._take_apart(node.left, region, used)
+        behind = len(region.relations)
         if node.kind is JoinKind.INNER:
             self._take_apart(node.right, region, used)
             region.predicates.extend(conjuncts(node.condition))
@@ -248,6 +250,7 @@ class Explorer:
                 node.kind,
                 conjuncts(node.condition),
                 columns(node.left),
+                (1 << behind) - (1 << first),
             )
         )
 

@@ -37,13 +37,15 @@ BLOCK_PAIRS_MAX = 250
 @dataclass(frozen=True, slots=True)
 class Relation:
     """One operand. For a LEFT, SEMI or ANTI join's right side: ``condition`` is its ON condition,
-    ``left_columns`` are all columns of the original left side."""
+    ``left_columns`` are all columns of the original left side, and ``left`` is the set of its
+    relations, which may have no column that is needed."""
 
     group: Group
     output: tuple[OutputColumn, ...]
     kind: JoinKind = JoinKind.INNER
     condition: tuple[Expression, ...] = ()
     left_columns: frozenset[ColumnId] = frozenset()
+    left: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +98,7 @@ class RegionExplorer:
         mask = self._mask(used) & ~(1 << index)
         if not mask:
             mask = self._mask(relation.left_columns & self.home.keys())
-        return mask or (1 << index) - 1
+        return mask or relation.left
 
     def _closed(self, mask: int) -> bool:
         return all(self.requires[i] & ~mask == 0 for i in bits(mask & self.outer))
