@@ -17,6 +17,7 @@ from histories import Anomaly, Append, Outcome, Read, Transaction, anomalies
 from remuda.cluster.replicas import Replicas, balanced, without
 from remuda.errors import JobAborted, OutOfMemory, RemudaError, SerializationFailure
 from remuda.transaction import states as tx
+from remuda.transaction.last_part import common_backup, last_part
 from remuda.transaction.near import Near
 from remuda.transaction.parts import Address, Parts
 from remuda.transaction.states import State, TransactionId
@@ -154,8 +155,7 @@ class Member:
         if refusal is not None:
             self.perform(self.parts.refused_here(address, refusal))
         else:
-            self.pending[address] = work
-            self.perform(self.parts.prepared_here(address, self.next_time()))
+            self.perform(self.parts.prepared_here(address, self.registered(address, work)))
 
     def conflict(self, address: Address, work: Work) -> RemudaError | None:
         for key, version in work.reads.items():
@@ -212,8 +212,86 @@ class Member:
             case tx.BackupPrepare() if self.world.has_no_room(self, message):
                 refusal = OutOfMemory("no room")
                 self.perform(self.parts.refuse_to_keep(sender, message, refusal))
+            case tx.PrepareLast():
+                self.prepare_last(sender, message)
+            case tx.Told(transaction) if transaction.near == self.number:
+                near = self.nears.get(transaction)
+                self.perform(near.on_told(self.world.now, message) if near else [])
+            case tx.KeepAll():
+                self.keep_all(sender, message)
+            case tx.KeptAll(transaction, timestamp):
+                near = self.nears.get(transaction)
+                now = self.world.now
+                self.perform(near.on_kept_all(now, sender, timestamp) if near else [])
+            case tx.Prepare(partitions=partitions, one_phase=True) if len(partitions) > 1:
+                # Frames carry the clock of their sender, which is above the other parts.
+                self.clock = max(self.clock, self.world.members[sender].clock)
+                self.perform(self.parts.on_message(sender, message))
             case _:
                 self.perform(self.parts.on_message(sender, message))  # type: ignore[arg-type]
+
+    def prepare_last(self, sender: int, message: tx.PrepareLast) -> None:
+        for keep in message.companions:
+            if self.world.has_no_room(self, keep):
+                refusal = OutOfMemory("no room")
+                self.perform(self.parts.refuse_to_keep(sender, keep, refusal))
+                return
+            self.perform(self.parts.keep_companion(keep))
+        transaction, partitions, partition, work, companions = message
+        kept = tuple(keep.partition for keep in companions)
+        last = tx.Prepare(transaction, partitions, {partition: work}, True, kept)
+        self.perform(self.parts.on_message(sender, last))
+
+    def keep_all(self, sender: int, message: tx.KeepAll) -> None:
+        transaction, timestamp, works = message
+        if not self.parts.has_kept_all(message):
+            partitions = tuple(sorted(works))
+            for partition, work in works.items():
+                keep = tx.BackupPrepare(transaction, partition, timestamp, (), work, False)
+                if self.world.has_no_room(self, keep):
+                    return
+            if not self.parts.keep_all(message):
+                return
+            for partition, work in works.items():
+                self.perform(
+                    [
+                        tx.KeepHere(transaction, partition, timestamp, work),
+                        tx.ResolveHere(transaction, partition, timestamp, partitions),
+                    ]
+                )
+        self.perform([tx.Send(sender, tx.KeptAll(transaction, timestamp))])
+
+    def begin_with_last(self, near: Near, work: dict[int, Work], last: int | None) -> bool:
+        """As ``TransactionShell`` does. ``last``: None for the common backup of all parts."""
+        own = {p: part for p, part in work.items() if p != last}
+        if any(self.conflict((near.transaction, p), part) for p, part in own.items()):
+            return False
+        kept, partitions, timestamp = [], near.partitions, 0
+        for partition, part in own.items():
+            address = (near.transaction, partition)
+            timestamp = timestamp or self.registered(address, part)
+            self.registered_at(address, part, timestamp)
+            kept.append(self.parts.prepare_companion(address, partitions, part, timestamp))
+        near.begin_with_last(self.world.now)
+        message: tx.Message
+        if last is None:
+            keeper = common_backup(self.number, work, self.view)
+            message = tx.KeepAll(near.transaction, timestamp, work)
+        else:
+            keeper = self.view.primary(last)
+            message = tx.PrepareLast(near.transaction, partitions, last, work[last], tuple(kept))
+        assert keeper is not None
+        self.perform([tx.Send(keeper, message)])
+        return True
+
+    def registered(self, address: Address, work: Work) -> int:
+        timestamp = self.next_time()
+        self.registered_at(address, work, timestamp)
+        return timestamp
+
+    def registered_at(self, address: Address, work: Work, timestamp: int) -> None:
+        """Prepared at ``timestamp``."""
+        self.pending[address] = work
 
     def read(self, client: Client, found: dict[int, tuple[int, List]] | None) -> None:
         if client.committing or client.outcome is not Outcome.UNKNOWN:
@@ -237,7 +315,11 @@ class Member:
         self.nears[transaction] = near
         self.clients[transaction] = client
         client.transaction = transaction
-        self.perform(near.prepare(self.world.now))
+        last = self.world.last_part(self, work)
+        common = self.world.common_backup(self, work)
+        asks = last is not None or common is not None
+        if not asks or not self.begin_with_last(near, work, last):
+            self.perform(near.prepare(self.world.now))
         self.world.may_lose_soon(self.number)
 
     def install(self, view: ViewOfCopies) -> None:
@@ -264,6 +346,8 @@ class Member:
 class Cluster:
     longest = 2 * TROUBLE
     """Seconds after which the run ends, quiet or not."""
+    decided_by_last = False
+    """Whether a last part decides where it may; otherwise every vote is waited for."""
 
     def __init__(self, seed: int) -> None:
         self.random = Random(seed)
@@ -295,14 +379,22 @@ class Cluster:
 
     def make_near(self, member: Member, transaction: TransactionId, work: dict[int, Work]) -> Near:
         one_phase = self.random.random() < 0.7
+        last = self.last_part(member, work)
+        view = member.view
         return Near(
-            member.number, transaction, work, member.view, one_phase=one_phase, resend=RESEND
+            member.number, transaction, work, view, one_phase=one_phase, resend=RESEND, last=last
         )
+
+    def last_part(self, member: Member, work: dict[int, Work]) -> int | None:
+        return last_part(member.number, work, member.view) if self.decided_by_last else None
 
     def committed(self, transaction: TransactionId, timestamp: int) -> None:
         known = self.commit_times.setdefault(transaction, timestamp)
         if known != timestamp:
             raise Violation(f"{transaction} commits at {known} and at {timestamp}")
+
+    def common_backup(self, member: Member, work: dict[int, Work]) -> int | None:
+        return common_backup(member.number, work, member.view) if self.decided_by_last else None
 
     def note(self, line: str) -> None:
         self.log.append(f"{self.now:.2f} {line}")
@@ -346,8 +438,10 @@ class Cluster:
         if not nears:
             return
         keys = self.random.sample(range(PARTITIONS * KEYS), self.random.choice([1, 1, 2, 3]))
-        appends = frozenset(key for key in keys if self.random.random() < 0.7)
         near = self.random.choice(nears)
+        if self.decided_by_last:
+            near, keys = self.spread_over_two(nears)
+        appends = frozenset(key for key in keys if self.random.random() < 0.7)
         client = Client(len(self.clients) + 1, near, tuple(keys), appends, self.now)
         self.clients.append(client)
         member = self.members[near]
@@ -355,6 +449,17 @@ class Cluster:
             primary = member.view.primary(key // KEYS)
             if primary is not None:
                 self.send(member, primary, ReadAsk(client, (key,)))
+
+    def spread_over_two(self, nears: list[int]) -> tuple[int, list[int]]:
+        """A near member and keys with a last part that decides, if there are such."""
+        for _ in range(20):
+            near = self.random.choice(nears)
+            keys = self.random.sample(range(PARTITIONS * KEYS), self.random.choice([2, 2, 3]))
+            parts = {key // KEYS for key in keys}
+            layout = self.members[near].view
+            if last_part(near, parts, layout) is not None or common_backup(near, parts, layout):
+                break
+        return near, keys
 
     def run(self) -> None:
         numbers = sorted(self.members)

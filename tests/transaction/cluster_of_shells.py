@@ -175,7 +175,8 @@ class Client:
 
 
 class Cluster:
-    def __init__(self, seed: int) -> None:
+    def __init__(self, seed: int, copies: int | None = None) -> None:
+        """``copies``: of each partition; None: as the seed says."""
         self.seed = seed
         self.random = Random(f"{seed}/run")
         self.log: list[str] = []
@@ -183,7 +184,7 @@ class Cluster:
         self.network = SimulatedNetwork(self.loop, Random(f"{seed}/network"), self.note)
         self.director = Node("director")
         numbers = list(range(1, self.random.randint(2, 4) + 1))
-        self.copies = self.random.choice((1, 2, 2, 2, 3))
+        self.copies = copies or self.random.choice((1, 2, 2, 2, 3))
         table = balanced(((),) * PARTITIONS, numbers, self.copies)
         infos = tuple(MemberInfo(n, str(n), "h", 0, 0, 0) for n in numbers)
         self.views = [View(1, infos, table)]

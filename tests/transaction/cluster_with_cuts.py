@@ -150,13 +150,9 @@ class MemberWithCuts(Member):
         for member in self.view.members:
             self.world.send(self, member, cut.TellDone(version, self.told))
 
-    def prepare_here(self, address: Address, work: object) -> None:
-        super_clock = self.clock
-        assert isinstance(work, Work)
-        assert address not in self.pending or self.parts.lapsed(address)
-        if self.conflict(address, work) is None:
-            self.prepared[address] = super_clock + 1
-        super().prepare_here(address, work)
+    def registered_at(self, address: Address, work: Work, timestamp: int) -> None:
+        super().registered_at(address, work, timestamp)
+        self.prepared[address] = timestamp
 
     def perform(self, effects: list[tx.Effect]) -> None:
         for effect in effects:

@@ -91,7 +91,7 @@ PROTOCOLS = {
     ChannelKind.CONTROL: ChannelProtocol(
         ChannelKind.CONTROL,
         user_pb2.BIT_CONTROL,
-        Versions(103, 103),
+        Versions(104, 104),
         control_pb2.ControlHandshake,
         control_pb2.ControlHandshake,
         MEMBER_HEARTBEAT_TIMEOUT,

@@ -56,6 +56,7 @@ class AloneParts(PartTable):
             or part.state is not State.PREPARING
             or not part.one_phase
             or part.to_tell
+            or part.decided is not None
             or address[0].near != self.me
             or self.layout.primary(address[1]) != self.me
             or self.layout.backups(address[1]) != kept

@@ -32,11 +32,15 @@ from remuda.transaction.states import (
     Effect,
     Finish,
     Finished,
+    Inquire,
+    KeptAll,
     Layout,
     Prepare,
     Report,
     Send,
     State,
+    Told,
+    ToNear,
     TransactionId,
     Vote,
     made,
@@ -59,26 +63,35 @@ class Near:
         one_phase: bool = False,
         when_finished: bool = False,
         resend: float,
+        last: int | None = None,
     ) -> None:
         """``when_finished``: the user is told of a commit when all parts have finished, not before:
-        then nothing of it stands in the way of others."""
+        then nothing of it stands in the way of others. ``last``: the part that decides, when all
+        others are prepared (``transaction.last_part``)."""
         assert work, "a transaction without parts needs no commit"
         self.transaction = transaction
         self.state = State.ACTIVE
         self.commit_timestamp = 0
         self._me = me
         self._work = work
-        self._partitions = tuple(sorted(work))
+        self.partitions = tuple(sorted(work))
+        """Of its parts, in one order for everybody: recovery chooses the first one."""
         self._layout = layout
         self._one_phase = one_phase and len(work) == 1 and len(layout.backups(next(iter(work)))) < 2
         self._resend = resend
         self._pause = resend
         self._sent = 0.0
+        self._last = last
+        self._last_asked = False
+        self._wish: RemudaError | None = None
+        """Why it is to be rolled back, if the last part is not decided yet."""
+        self._copies: dict[int, tuple[int, ...]] = {}
+        """By part: backups that have committed it before its primary."""
         self._votes: dict[int, int] = {}
         self._clocks: dict[int, int] = {}
         """Of the primaries, as far as their votes tell."""
         self._when_finished = when_finished
-        self._unfinished = set(self._partitions)
+        self._unfinished = set(self.partitions)
         self._moved: set[int] = set()
         """Parts of which an earlier primary was asked."""
         self._reported = False
@@ -108,6 +121,20 @@ class Near:
         assert self._one_phase
         self.state, self._sent = State.PREPARING, now
 
+    def begin_with_last(self, now: float) -> None:
+        """Begin to commit parts that this member has prepared by itself
+        (``Parts.prepare_companion``). The member that is asked last is told of them, and commits:
+        the primary of the last part, or the common backup of all."""
+        assert self.state is State.ACTIVE
+        self.state, self._sent, self._last_asked = State.PREPARING, now, True
+
+    def on_kept_all(self, now: float, sender: int, timestamp: int) -> list[Effect]:
+        """The common backup has committed all parts, which are this member's own."""
+        if self.state is not State.PREPARING:
+            return []
+        self._copies = dict.fromkeys(self.partitions, (sender,))
+        return self._decided(now, timestamp)
+
     def committed_alone(self, timestamp: int) -> Report | None:
         """All copies of the part that this member has prepared by itself have committed: what a
         vote says that has committed."""
@@ -125,7 +152,21 @@ class Near:
             return self._report(cause)
         if self.state is not State.PREPARING or self._one_phase:
             return []
+        if self._last_asked:  # all may have been committed: the primary of the last part knows
+            self._wish = None if self._last is None else cause
+            return self._inquire()
         return self._roll_back(now, cause)
+
+    def on_message(self, now: float, sender: int, message: ToNear) -> list[Effect]:
+        match message:
+            case Vote():
+                return self.on_vote(now, message)
+            case Finished():
+                return self.on_finished(message)
+            case KeptAll(_, timestamp):
+                return self.on_kept_all(now, sender, timestamp)
+            case Told():
+                return self.on_told(now, message)
 
     def on_vote(self, now: float, vote: Vote) -> list[Effect]:
         if self.state is not State.PREPARING:
@@ -133,16 +174,18 @@ class Near:
         if vote.refusal is not None:
             out = self._roll_back(now, vote.refusal)
             return out if vote.partition in self._moved else [*out, *self._report(vote.refusal)]
+        if vote.committed:
+            return self._committed(now, vote)
         self._votes[vote.partition] = vote.timestamp
         primary = self._layout.primary(vote.partition)
         if primary is not None:
             self._clocks[primary] = max(vote.timestamp, self._clocks.get(primary, 0))
-        if len(self._votes) < len(self._partitions):
+        missing = len(self.partitions) - len(self._votes)
+        if missing == 1 and self._last is not None and self._last not in self._votes:
+            return [] if self._last_asked else self._send(now)
+        if missing:
             return []
         self.commit_timestamp = max(self._votes.values())
-        if vote.committed:
-            self.state, self._unfinished = State.COMMITTED, set()
-            return self._report(None)
         self.state = State.COMMITTING
         self._pause = self._resend
         self._clocks[self._me] = self.commit_timestamp  # it has heard all votes
@@ -150,17 +193,57 @@ class Near:
         report = self._report(None) if not self._awaited() else []
         return [*report, *self._send(now)]
 
+    def on_told(self, now: float, told: Told) -> list[Effect]:
+        """The state of the last part, which was asked for because the transaction is to be rolled
+        back. A primary that had not prepared it never will."""
+        if self.state is not State.PREPARING or told.partition != self._last:
+            return []
+        if told.state is State.COMMITTED:
+            vote = Vote(self.transaction, told.partition, told.timestamp, committed=True)
+            return self._committed(now, vote)
+        if told.state is State.ROLLED_BACK and self._wish is not None:
+            return [*self._roll_back(now, self._wish), *self._report(self._wish)]
+        return []
+
+    def _inquire(self) -> list[Effect]:
+        last = self._last
+        primary = None if last is None else self._layout.primary(last)
+        if last is None or primary is None:
+            return []
+        return [Send(primary, Inquire(self.transaction, last, asking=last))]
+
+    def _committed(self, now: float, vote: Vote) -> list[Effect]:
+        """A part has committed on all its copies: the only one, or the last one, or one whose
+        backup has heard of that before this member."""
+        at = vote.timestamp
+        self._unfinished.discard(vote.partition)
+        if not self._unfinished:
+            self.state, self.commit_timestamp = State.COMMITTED, at
+            return self._report(None)
+        primary = self._layout.primary(vote.partition)
+        if primary is not None:
+            self._clocks[primary] = max(at, self._clocks.get(primary, 0))
+            self._copies = dict.fromkeys(vote.companions, (primary,))
+        return self._decided(now, at)
+
+    def _decided(self, now: float, timestamp: int) -> list[Effect]:
+        """Another member has decided; the other parts are to be finished."""
+        self.commit_timestamp = self._clocks[self._me] = timestamp
+        self.state, self._pause = State.COMMITTING, self._resend
+        report = self._report(None) if not self._awaited() else []
+        return [*report, *self._send(now)]
+
     def _rests_on_one_copy(self) -> bool:
         """Whether a part has one copy (no backups, or a member's copy of a REPLICATED map), and
         another member has a copy of another part."""
         primary, backups = self._layout.primary, self._layout.backups
-        if all(backups(p) for p in self._partitions):
+        if all(backups(p) for p in self.partitions):
             return False
-        return len({copy for p in self._partitions for copy in (primary(p), *backups(p))}) > 1
+        return len({copy for p in self.partitions for copy in (primary(p), *backups(p))}) > 1
 
     def _awaited(self) -> set[int]:
         """Parts whose end the user waits for, of a transaction that has committed."""
-        if self._when_finished and len(self._partitions) > 1:
+        if self._when_finished and len(self.partitions) > 1:
             return self._unfinished
         at = self.commit_timestamp
         primary, clocks = self._layout.primary, self._clocks
@@ -178,8 +261,9 @@ class Near:
     def on_layout(self, now: float, layout: Layout) -> list[Effect]:
         """Another view. If this member is not in it, it speaks to nobody any more."""
         before, self._layout = self._layout, layout
-        self._moved.update(p for p in self._partitions if before.primary(p) != layout.primary(p))
+        self._moved.update(p for p in self.partitions if before.primary(p) != layout.primary(p))
         self._clocks.clear()  # others may be the primaries now
+        self._copies.clear()
         if not layout.alive(self._me):
             if not self._reported:
                 self.state = State.UNKNOWN
@@ -221,24 +305,44 @@ class Near:
     def _send(self, now: float) -> list[Effect]:
         """What is not answered yet."""
         self._sent = now
+        if self._wish is not None and self.state is State.PREPARING:
+            return self._inquire()
         if self.state is State.PREPARING:
+            missing = len(self.partitions) - len(self._votes)
+            if missing == 1 and self._last is not None and self._last not in self._votes:
+                return self._ask_last(self._last)  # all others are prepared
             groups: dict[int, dict[int, object]] = defaultdict(dict)
-            for partition in self._partitions:
+            for partition in self.partitions:
                 primary = self._layout.primary(partition)
-                if partition not in self._votes and primary is not None:
+                if partition not in self._votes and primary is not None and partition != self._last:
                     groups[primary][partition] = self._work[partition]
             return [
-                Send(to, Prepare(self.transaction, self._partitions, work, self._one_phase))
+                Send(to, Prepare(self.transaction, self.partitions, work, self._one_phase))
                 for to, work in sorted(groups.items())
             ]
         if self.state in {State.COMMITTING, State.ROLLING_BACK}:
             end = self.commit_timestamp if self.state is State.COMMITTING else None
             return [
-                Send(primary, Finish(self.transaction, partition, end))
+                Send(primary, Finish(self.transaction, partition, end, self._copies_of(partition)))
                 for partition in sorted(self._unfinished)
                 if (primary := self._layout.primary(partition)) is not None
             ]
         return []
+
+    def _ask_last(self, last: int) -> list[Effect]:
+        """With more than one backup it votes as the others have: a part in one phase could get two
+        timestamps if its primary was lost."""
+        primary = self._layout.primary(last)
+        if primary is None:
+            return []
+        self._last_asked = True
+        one_phase = len(self._layout.backups(last)) < 2
+        work = {last: self._work[last]}
+        return [Send(primary, Prepare(self.transaction, self.partitions, work, one_phase))]
+
+    def _copies_of(self, partition: int) -> tuple[int, ...]:
+        mine = self._layout.primary(partition) == self._me
+        return self._copies.get(partition, ()) if mine else ()
 
     def _report(self, cause: RemudaError | None) -> list[Effect]:
         if self._reported:

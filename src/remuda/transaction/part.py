@@ -26,6 +26,13 @@ class Part:
     refusal: RemudaError | None = None
     withdrawn: bool = False
     """A backup has refused it, others may have kept it: the refusal is told when it is settled."""
+    companions: tuple[int, ...] = ()
+    """Parts that are prepared because this member keeps them (``transaction.last_part``)."""
+    pledged: int = 0
+    """The view in which the last part was asked to commit, which rests on this one; 0: it was not,
+    or not before this one was prepared."""
+    decided: int | None = None
+    """The commit timestamp, heard before all backups were known to have the part."""
     answered: set[int] = field(default_factory=set)
     """Backups that have it in its state."""
     settled: bool = False

@@ -3,7 +3,15 @@
 from __future__ import annotations
 
 from remuda.transaction.part import Part
-from remuda.transaction.states import Effect, Layout, Message, Send, TransactionId
+from remuda.transaction.states import (
+    Effect,
+    Layout,
+    Message,
+    ResolveHere,
+    Send,
+    State,
+    TransactionId,
+)
 
 Address = tuple[TransactionId, int]
 """A part: transaction and partition."""
@@ -93,6 +101,14 @@ class PartTable:
         if began >= self._forgotten.get(near, 0):
             return False
         return began not in self._unfinished.get(near, ())
+
+    def _end(self, address: Address, part: Part, timestamp: int | None) -> list[Effect]:
+        part.state = State.ROLLED_BACK if timestamp is None else State.COMMITTED
+        part.commit_timestamp = timestamp
+        part.answered.clear()
+        part.settled = part.lapsed = False
+        part.rounds = 0
+        return [ResolveHere(*address, timestamp, part.partitions)]
 
     def _to_primary(self, partition: int, message: Message) -> list[Effect]:
         primary = self.layout.primary(partition)

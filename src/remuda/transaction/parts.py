@@ -30,7 +30,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 
 from remuda.errors import JobAborted, RemudaError
-from remuda.transaction.alone import AloneParts
+from remuda.transaction.last_part import LastParts
 from remuda.transaction.part import Part, due
 from remuda.transaction.part_table import Address
 from remuda.transaction.states import (
@@ -63,7 +63,7 @@ from remuda.transaction.states import (
 __all__ = ["Address", "Parts"]
 
 
-class Parts(AloneParts):
+class Parts(LastParts):
     """What happens to the parts on member ``me``."""
 
     # --- events -------------------------------------------------------------------------------
@@ -86,7 +86,7 @@ class Parts(AloneParts):
             case BackupFinished():
                 return self._backup_finished(sender, message)
             case BackupEnded():
-                return self._backup_ended(message)
+                return self._backup_ended(sender, message)
             case BackupForget():
                 return self._backup_forget(message)
             case Inquire():
@@ -157,7 +157,7 @@ class Parts(AloneParts):
     def _lapse(self, address: Address, part: Part, before: Layout) -> None:
         """In one phase, each copy commits as soon as it has the part, and shows it: there is one
         backup then, and changes of roles wait for what is pending (``member.copies.giving``)."""
-        if part.ended or part.settled or part.one_phase:
+        if part.ended or part.settled or part.one_phase or part.pledged:
             return
         former, primary = before.primary(address[1]), self.layout.primary(address[1])
         if former != primary != self.me or self.layout.number > before.number + 1:
@@ -221,7 +221,8 @@ class Parts(AloneParts):
     def given(self, partitions: Collection[int]) -> list[GivenPart]:
         """On a donor: what it knows of the parts of these partitions. A part that it had not
         prepared on all copies may have been answered by the others of that time, so it counts as
-        prepared, unless it has lapsed before anybody could count on it."""
+        prepared, unless it has lapsed before anybody could count on it. A last part that it was
+        about to commit does so only if the others are still prepared."""
         return [
             _given(address, part)
             for address, part in self._parts.items()
@@ -251,9 +252,13 @@ class Parts(AloneParts):
         if part is None:
             if self._is_forgotten(transaction) or not self._primary(address):
                 return []
+            if message.companions and not self._keeps(transaction, message.companions):
+                return []
             work = message.work[partition]
             one_phase = message.one_phase and len(self.layout.backups(partition)) < 2
-            self._parts[address] = Part(State.PREPARING, message.partitions, work, one_phase)
+            part = Part(State.PREPARING, message.partitions, work, one_phase)
+            part.companions = message.companions
+            self._parts[address] = part
             return [PrepareHere(transaction, partition, work)]
         if part.state is State.PREPARING:
             if part.lapsed and self._primary(address):  # nobody has voted for it
@@ -268,9 +273,12 @@ class Parts(AloneParts):
         if part.state is State.ROLLED_BACK:
             refusal = part.refusal or JobAborted("the transaction was rolled back meanwhile")
             return self._send(transaction.near, Vote(transaction, partition, refusal=refusal))
-        committed = part.state is State.COMMITTED
-        timestamp = part.commit_timestamp if committed else part.prepare_timestamp
-        return self._send(transaction.near, Vote(transaction, partition, timestamp or 0, committed))
+        if part.state is State.PREPARED:
+            vote = Vote(transaction, partition, part.prepare_timestamp)
+            return self._send(transaction.near, vote)
+        ended = self._ended_companions(transaction, part) if part.companions else ()
+        vote = Vote(transaction, partition, part.commit_timestamp or 0, True, companions=ended)
+        return self._send(transaction.near, vote)
 
     # --- the primary: backups -----------------------------------------------------------------
 
@@ -293,7 +301,7 @@ class Parts(AloneParts):
                 part.prepare_timestamp,
                 part.partitions,
                 part.work,
-                part.one_phase,
+                part.one_phase and part.decided is None,
             )
         else:
             message = BackupFinish(transaction, partition, part.commit_timestamp)
@@ -303,12 +311,17 @@ class Parts(AloneParts):
         if part.state is not State.PREPARING:
             done = [SettledHere(*address)] if part.state is State.COMMITTED else []
             return [*done, *self._tell(part)]
+        if part.decided is not None:
+            return [*self._end(address, part, part.decided), *self._spread(address, part)]
         if not part.one_phase:
             part.state, part.promised = State.PREPARED, True
             return [*self._vote(address, part), *self._recover(address, part)]
         out = self._end(address, part, part.prepare_timestamp)
         part.settled = True  # the backups have committed, too
-        return [*out, SettledHere(*address), *self._vote(address, part), *self._tell(part)]
+        out.append(SettledHere(*address))
+        if part.companions:
+            out += self._end_companions(address[0], part)
+        return [*out, *self._vote(address, part), *self._tell(part)]
 
     def _kept(self, sender: int, message: BackupPrepared) -> list[Effect]:
         address = (message.transaction, message.partition)
@@ -323,6 +336,8 @@ class Parts(AloneParts):
         part = self._parts.get(address)
         if part is None or part.state is not State.PREPARING or not self._primary(address):
             return []
+        if part.pledged and part.pledged != self.layout.number:
+            return []  # in that view, the last part may have been committed
         return self._take_back(address, part, message.refusal, sender)
 
     def _take_back(
@@ -352,12 +367,20 @@ class Parts(AloneParts):
         part.answered.add(sender)
         return self._spread_rest(address, part)
 
-    def _backup_ended(self, message: BackupEnded) -> list[Effect]:
+    def _backup_ended(self, sender: int, message: BackupEnded) -> list[Effect]:
         address = (message.transaction, message.partition)
         part = self._parts.get(address)
         if part is None or part.state is not State.PREPARING or not self._primary(address):
             return []
+        if part.pledged and message.timestamp is not None:
+            part.answered.add(sender)
+            return self._commit_when_kept(address, part, message.timestamp)
         return [*self._end(address, part, message.timestamp), *self._spread(address, part)]
+
+    def _commit_when_kept(self, address: Address, part: Part, timestamp: int) -> list[Effect]:
+        """Not all backups are known to have the part, which they must before they can end it."""
+        part.decided = timestamp
+        return self._spread(address, part)
 
     def _spread_rest(self, address: Address, part: Part) -> list[Effect]:
         """One more backup has answered: the others have been told already."""
@@ -384,19 +407,16 @@ class Parts(AloneParts):
             if not self.layout.alive(transaction.near) or message.timestamp is not None:
                 return self._send(sender, answer)
             part = self._parts[address] = Part(State.ROLLED_BACK)  # for a late Prepare
+        part.to_tell[answer] = sender
         out: list[Effect] = []
         if not part.ended:
+            if part.pledged and part.state is State.PREPARING and message.timestamp is not None:
+                part.answered.update(message.copies)
+                if not part.answered.issuperset(self.layout.backups(partition)):
+                    return self._commit_when_kept(address, part, message.timestamp)
             out = self._end(address, part, message.timestamp)
-        part.to_tell[answer] = sender
+            part.answered.update(message.copies)
         return [*out, *self._spread(address, part)]
-
-    def _end(self, address: Address, part: Part, timestamp: int | None) -> list[Effect]:
-        part.state = State.ROLLED_BACK if timestamp is None else State.COMMITTED
-        part.commit_timestamp = timestamp
-        part.answered.clear()
-        part.settled = part.lapsed = False
-        part.rounds = 0
-        return [ResolveHere(*address, timestamp, part.partitions)]
 
     # --- the backup ---------------------------------------------------------------------------
 
@@ -576,4 +596,5 @@ def _given(address: Address, part: Part) -> GivenPart:
         state = State.ROLLED_BACK
     elif not part.ended:
         state, timestamp, work = State.PREPARED, part.prepare_timestamp, part.work
-    return GivenPart(*address, state, part.partitions, timestamp, work, part.one_phase)
+    alone = part.one_phase and len(part.partitions) == 1
+    return GivenPart(*address, state, part.partitions, timestamp, work, alone)

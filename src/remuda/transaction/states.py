@@ -86,13 +86,16 @@ class Layout(Protocol):
 
 class Prepare(NamedTuple):
     """Near to primary. ``work`` holds, by partition, what the parts read and write; ``partitions``
-    are those of the whole transaction. ``one_phase``: there is one part, and who takes it commits.
+    are those of the whole transaction. ``one_phase``: there is no other part, or all others are
+    prepared, and the primary commits this one. ``companions``: others that are prepared only if the
+    receiver keeps them as their backup (``PrepareLast``).
     """
 
     transaction: TransactionId
     partitions: tuple[int, ...]
     work: Mapping[int, object]
     one_phase: bool = False
+    companions: tuple[int, ...] = ()
 
     def __str__(self) -> str:
         how = " in one phase" if self.one_phase else ""
@@ -101,13 +104,15 @@ class Prepare(NamedTuple):
 
 class Vote(NamedTuple):
     """Primary to near: the part is prepared at ``timestamp`` on all its copies (``committed``: and
-    committed), or refused."""
+    committed), or refused. ``companions``: other parts of which the sender is a backup, and has
+    committed its copy."""
 
     transaction: TransactionId
     partition: int
     timestamp: int = 0
     committed: bool = False
     refusal: RemudaError | None = None
+    companions: tuple[int, ...] = ()
 
     def __str__(self) -> str:
         if self.refusal is not None:
@@ -117,11 +122,13 @@ class Vote(NamedTuple):
 
 
 class Finish(NamedTuple):
-    """Near, or whoever recovers, to primary: commit at ``timestamp``, or roll back (None)."""
+    """Near, or whoever recovers, to primary: commit at ``timestamp``, or roll back (None).
+    ``copies``: backups that have committed it already; said by the near member to itself only."""
 
     transaction: TransactionId
     partition: int
     timestamp: int | None
+    copies: tuple[int, ...] = ()
 
     def __str__(self) -> str:
         return f"finish {self.transaction} part {self.partition} {_end(self.timestamp)}"
@@ -150,6 +157,42 @@ class BackupPrepare(NamedTuple):
     def __str__(self) -> str:
         how = " in one phase" if self.one_phase else ""
         return f"keep {self.transaction} part {self.partition} at {self.timestamp}{how}"
+
+
+class PrepareLast(NamedTuple):
+    """Near to the primary of the last part, which is a backup of the others (``companions``, whose
+    primary is the near member): keep those, then prepare the last one and commit it in one phase.
+    """
+
+    transaction: TransactionId
+    partitions: tuple[int, ...]
+    partition: int
+    work: object
+    companions: tuple[BackupPrepare, ...]
+
+    def __str__(self) -> str:
+        kept = [keep.partition for keep in self.companions]
+        return f"keep {self.transaction} parts {kept}, then commit part {self.partition}"
+
+
+class KeepAll(NamedTuple):
+    """Near to the only backup of all parts, whose primary is the near member: keep them all, and
+    commit them at ``timestamp``, in one step. ``work``: by partition."""
+
+    transaction: TransactionId
+    timestamp: int
+    work: Mapping[int, object]
+
+    def __str__(self) -> str:
+        return f"keep {self.transaction} parts {sorted(self.work)} committed at {self.timestamp}"
+
+
+class KeptAll(NamedTuple):
+    transaction: TransactionId
+    timestamp: int
+
+    def __str__(self) -> str:
+        return f"kept all of {self.transaction} at {self.timestamp}"
 
 
 class BackupPrepared(NamedTuple):
@@ -239,6 +282,9 @@ class Told(NamedTuple):
 
 Message = (
     Prepare
+    | PrepareLast
+    | KeepAll
+    | KeptAll
     | Vote
     | Finish
     | Finished
@@ -252,6 +298,10 @@ Message = (
     | Inquire
     | Told
 )
+
+
+ToNear = Vote | Finished | KeptAll | Told
+"""Messages to the near member of a transaction. (``Told``, if it has asked itself.)"""
 
 
 class GivenPart(NamedTuple):

@@ -113,6 +113,10 @@ class Admission:
             return min(waiting.until, now + WAIT_OF_SEVERAL)
         return waiting.until
 
+    def is_open(self, address: Address, work: PartWork) -> bool:
+        """Whether a part may be prepared now."""
+        return self.doubt(address, work) is None and self._reason(address, work) is None
+
     def _reason(self, address: Address, work: PartWork) -> str | None:
         return self.obstacle(address[1], work.map_ids) or self._settling(address, work)
 

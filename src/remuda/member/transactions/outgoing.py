@@ -21,6 +21,8 @@ from remuda.transaction import states as tx
 log = logging.getLogger(__name__)
 _PARTS = RpcType.PARTS
 
+_WITH_ROWS = (tx.Prepare, tx.PrepareLast, tx.KeepAll, tx.BackupPrepare)
+
 LINGER = 0.005
 """Seconds that a message which nobody waits for may wait for company."""
 FRAME_SIZE = 8 * MIB  # of messages that travel together, about; one may be larger
@@ -122,7 +124,7 @@ class Outgoing:
             else:
                 out = frame.messages.add()
                 fill_message(out, message)
-                if isinstance(message, tx.Prepare | tx.BackupPrepare):
+                if isinstance(message, _WITH_ROWS):
                     size += out.ByteSize()
                     rows += rows_of(message)
             if size > FRAME_SIZE or rows >= ROWS_PER_STEP:

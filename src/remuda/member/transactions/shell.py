@@ -24,21 +24,17 @@ from remuda.member.state.transaction_sets import PartWork
 from remuda.member.state.view_layout import Receivers, ViewLayout
 from remuda.member.transactions.admission import Admission
 from remuda.member.transactions.apply import Applying
+from remuda.member.transactions.asked_last import AskedLast
 from remuda.member.transactions.backup_room import BackupRoom
 from remuda.member.transactions.outgoing import Outgoing
 from remuda.member.transactions.pending import PendingParts
-from remuda.member.transactions.slices import (
-    ROWS_PER_STEP,
-    Inbox,
-    Item,
-    patience,
-    slices,
-)
+from remuda.member.transactions.slices import ROWS_PER_STEP, Inbox, Item, patience, slices
 from remuda.member.transactions.validation import Validation
 from remuda.member.transactions.wire import decode_alone, decode_message
 from remuda.rpc.messages import control_pb2
 from remuda.rpc.transport import Request
 from remuda.transaction import states as tx
+from remuda.transaction.last_part import last_part
 from remuda.transaction.near import Near
 from remuda.transaction.parts import Address, Parts
 
@@ -77,15 +73,14 @@ class TransactionShell:
         self._inbox = Inbox(self._arrived)
         self._stepping = False
         self.outgoing = Outgoing(core, peers, self._frame)
+        self._asked_last = AskedLast(core, self, self._applying, self._apply_alone)
         self._awaited_ends: set[Address] = set()
         """Parts whose end the user may wait for (see ``Near``)."""
         self._finished: dict[int, tuple[int, frozenset[int]]] = {}
-        """By near member, as its last frame said: all its transactions that began before this are
-        finished, but for those that began at these times."""
+        """By near member: the time below which all began that are finished, but for these."""
         self._latest = 0
         """The newest transaction of this member."""
-        self._told_below = 0
-        self._told_at = 0.0
+        self._told_below, self._told_at = 0, 0.0
         self.on_tick: list[Callable[[float], None]] = []
         self._ticker: asyncio.Task[None] | None = None
 
@@ -115,8 +110,8 @@ class TransactionShell:
         core = self._core
         self._latest = core.timestamp()
         transaction = tx.TransactionId(self._latest, core.number)
-        resend = patience(work, RESEND)
         locked = any(part.owner is not None for part in work.values())  # others wait for its keys
+        last = None if core.wal.active else last_part(core.number, work, self.layout)
         near = Near(
             core.number,
             transaction,
@@ -124,11 +119,13 @@ class TransactionShell:
             self.layout,
             one_phase=one_phase,
             when_finished=locked,
-            resend=resend,
+            resend=patience(work, RESEND),
+            last=last,
         )
         self._nears[transaction] = Leading(near, done)
-        self._run(near.prepare(core.world.clock.monotonic()))
-        self._drop_done(near)
+        if not self._asked_last.begin(near, work, last, self._parts, self.layout):
+            self._run(near.prepare(core.world.clock.monotonic()))
+            self._drop_done(near)
         return near
 
     def begin_alone(self, partition: int, work: PartWork, done: Done) -> bool:
@@ -261,24 +258,32 @@ class TransactionShell:
             return
         self._step(self._receive, sender, decoded)
 
+    def _near_hears(self, sender: int, message: tx.ToNear) -> None:
+        if isinstance(message, tx.Vote) and message.refusal is None:
+            self._core.observe_clock(message.timestamp)
+        leading = self._nears.get(message.transaction)
+        if leading is not None:
+            now = self._core.world.clock.monotonic()
+            self._perform(leading.near.on_message(now, sender, message))
+            self._drop_done(leading.near)
+
     def _receive(self, sender: int, message: tx.Message) -> None:
         match message:
-            case tx.Vote(transaction):
-                if message.refusal is None:
-                    self._core.observe_clock(message.timestamp)
-                leading = self._nears.get(transaction)
-                if leading is not None:
-                    now = self._core.world.clock.monotonic()
-                    self._perform(leading.near.on_vote(now, message))
-                    self._drop_done(leading.near)
-            case tx.Finished(transaction):
-                leading = self._nears.get(transaction)
-                if leading is not None:
-                    self._perform(leading.near.on_finished(message))
-                    self._drop_done(leading.near)
+            case tx.Vote() | tx.KeptAll() | tx.Told() if (
+                message.transaction.near == self._core.number
+            ):
+                self._near_hears(sender, message)
+            case tx.Finished():
+                self._near_hears(sender, message)
                 self._perform(self._parts.on_message(sender, message))
             case tx.Prepare():
                 self._prepare(sender, message)
+            case tx.PrepareLast():
+                effects, last = self._asked_last.keep_companions(sender, message, self._parts)
+                self._perform(effects)
+                self._prepare(sender, last)
+            case tx.KeepAll():
+                self._inbox.rows += self._asked_last.keep_all(sender, message, self._parts)
             case tx.Finish():
                 self._note_awaited(message)
                 self._perform(self._parts.on_message(sender, message))
@@ -298,8 +303,7 @@ class TransactionShell:
         for partition, work in message.work.items():
             address = (message.transaction, partition)
             parts = self._parts
-            known = address in parts and not parts.lapsed(address)
-            known = known or not self._serves(partition)
+            known = (address in parts and not parts.lapsed(address)) or not self._serves(partition)
             assert isinstance(work, PartWork)
             if known or self.admission.admits(sender, message, partition, work):
                 ready[partition] = work
@@ -308,8 +312,7 @@ class TransactionShell:
 
     def _take_prepare(self, sender: int, message: tx.Prepare, work: Mapping[int, object]) -> None:
         self.validation.begin_step()
-        prepare = tx.Prepare(message.transaction, message.partitions, work, message.one_phase)
-        self._run(self._parts.on_message(sender, prepare))
+        self._run(self._parts.on_message(sender, message._replace(work=work)))
 
     def undecided(self, map_id: int) -> bool:
         """See ``PendingParts.undecided``."""
@@ -370,12 +373,8 @@ class TransactionShell:
                 case tx.SettledHere(transaction, partition):
                     self._core.wal.after(partial(self.pending.remove, (transaction, partition)))
                 case tx.HoldHere(transaction, partition, work):
-                    self.pending.add(
-                        (transaction, partition),
-                        cast("PartWork", work),
-                        FOREVER,
-                        readers_wait=False,
-                    )
+                    address, held = (transaction, partition), cast("PartWork", work)
+                    self.pending.add(address, held, FOREVER, readers_wait=False)
                 case tx.Report():
                     self._reported(effect)
 
@@ -442,8 +441,7 @@ class TransactionShell:
             self.outgoing.post(to, message)
 
     def _note_awaited(self, message: tx.Finish) -> None:
-        """The near member waits for a primary that is behind, where there is one copy, and for what
-        was locked."""
+        """The near member waits for a primary that is behind, a single copy, and locks."""
         address = (message.transaction, message.partition)
         part = self.pending.part(address)
         if part is None or message.timestamp is None:

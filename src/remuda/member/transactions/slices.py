@@ -30,6 +30,11 @@ def rows_of(message: tx.Message) -> int:
     match message:
         case tx.Prepare(work=work):
             return sum([len(cast("PartWork", part).writes) for part in work.values()])
+        case tx.KeepAll(work=work):
+            return sum([len(cast("PartWork", part).writes) for part in work.values()])
+        case tx.PrepareLast(work=PartWork(writes=writes), companions=companions):
+            kept = [len(cast("PartWork", keep.work).writes) for keep in companions]
+            return len(writes) + sum(kept)
         case tx.BackupPrepare(work=PartWork(writes=writes)):
             return len(writes)
         case _:

@@ -162,9 +162,35 @@ def _fill_prepare(out: control_pb2.PartMessage, message: tx.Prepare) -> None:
         fill_work(out.work.add(), partition, work)
 
 
+def _fill_prepare_last(out: control_pb2.PartMessage, message: tx.PrepareLast) -> None:
+    out.kind, out.one_phase = PartMessage.PREPARE, True
+    out.partitions.extend(message.partitions)
+    work = message.work
+    assert isinstance(work, PartWork)
+    fill_work(out.work.add(), message.partition, work)
+    for keep in message.companions:
+        kept, companion = out.work.add(), keep.work
+        assert isinstance(companion, PartWork)
+        fill_work(kept, keep.partition, companion)
+        kept.kept_at = keep.timestamp
+
+
+def _fill_keep_all(out: control_pb2.PartMessage, message: tx.KeepAll) -> None:
+    out.kind, out.timestamp = PartMessage.KEEP_ALL, message.timestamp
+    for partition, work in message.work.items():
+        assert isinstance(work, PartWork)
+        fill_work(out.work.add(), partition, work)
+
+
+def _fill_kept_all(out: control_pb2.PartMessage, message: tx.KeptAll) -> None:
+    out.kind, out.timestamp = PartMessage.KEPT_ALL, message.timestamp
+
+
 def _fill_vote(out: control_pb2.PartMessage, message: tx.Vote) -> None:
     out.kind, out.partition = PartMessage.VOTE, message.partition
     out.timestamp, out.committed = message.timestamp, message.committed
+    if message.companions:
+        out.partitions.extend(message.companions)
     if message.refusal is not None:
         out.refusal.CopyFrom(codec.encode_error(message.refusal))
 
@@ -210,6 +236,9 @@ def _ended(kind: control_pb2.PartMessage.Kind) -> Callable[[control_pb2.PartMess
 
 _FILL: dict[type, Callable[[control_pb2.PartMessage, Any], None]] = {
     tx.Prepare: _fill_prepare,
+    tx.PrepareLast: _fill_prepare_last,
+    tx.KeepAll: _fill_keep_all,
+    tx.KeptAll: _fill_kept_all,
     tx.Vote: _fill_vote,
     tx.Finish: _ended(PartMessage.FINISH),
     tx.Finished: _plain(PartMessage.FINISHED),
@@ -306,14 +335,41 @@ def _decode_prepare(
     message: control_pb2.PartMessage, transaction: tx.TransactionId, _partition: int
 ) -> tx.Message:
     partitions, works = _works(message)
-    return tx.Prepare(transaction, partitions, works, message.one_phase)
+    kept = tuple(
+        [
+            tx.BackupPrepare(
+                transaction, at.partition, at.kept_at, partitions, works.pop(at.partition), False
+            )
+            for at in message.work
+            if at.HasField("kept_at")
+        ]
+    )
+    if not kept:
+        return tx.Prepare(transaction, partitions, works, message.one_phase)
+    if len(works) != 1:
+        raise ProtocolError("parts to keep come with one part that is prepared")
+    ((partition, work),) = works.items()
+    return tx.PrepareLast(transaction, partitions, partition, work, kept)
+
+
+def _decode_keep_all(
+    message: control_pb2.PartMessage, transaction: tx.TransactionId, _partition: int
+) -> tx.Message:
+    return tx.KeepAll(transaction, message.timestamp, _works(message)[1])
+
+
+def _decode_kept_all(
+    message: control_pb2.PartMessage, transaction: tx.TransactionId, _partition: int
+) -> tx.Message:
+    return tx.KeptAll(transaction, message.timestamp)
 
 
 def _decode_vote(
     message: control_pb2.PartMessage, transaction: tx.TransactionId, partition: int
 ) -> tx.Message:
     refusal = codec.decode_error(message.refusal) if message.HasField("refusal") else None
-    return tx.Vote(transaction, partition, message.timestamp, message.committed, refusal)
+    at, companions = message.timestamp, tuple(message.partitions)
+    return tx.Vote(transaction, partition, at, message.committed, refusal, companions)
 
 
 def _decode_backup_prepare(
@@ -363,6 +419,8 @@ def _with_end(make: Callable[[tx.TransactionId, int, int | None], tx.Message]) -
 
 _DECODE: dict[int, Decode] = {
     PartMessage.PREPARE: _decode_prepare,
+    PartMessage.KEEP_ALL: _decode_keep_all,
+    PartMessage.KEPT_ALL: _decode_kept_all,
     PartMessage.VOTE: _decode_vote,
     PartMessage.FINISH: _with_end(tx.Finish),
     PartMessage.FINISHED: _simple(tx.Finished),

@@ -1567,6 +1567,8 @@ class PartMessage(_message.Message):
         INQUIRE: _ClassVar[PartMessage.Kind]
         TOLD: _ClassVar[PartMessage.Kind]
         BACKUP_REFUSED: _ClassVar[PartMessage.Kind]
+        KEEP_ALL: _ClassVar[PartMessage.Kind]
+        KEPT_ALL: _ClassVar[PartMessage.Kind]
     PREPARE: PartMessage.Kind
     VOTE: PartMessage.Kind
     FINISH: PartMessage.Kind
@@ -1580,6 +1582,8 @@ class PartMessage(_message.Message):
     INQUIRE: PartMessage.Kind
     TOLD: PartMessage.Kind
     BACKUP_REFUSED: PartMessage.Kind
+    KEEP_ALL: PartMessage.Kind
+    KEPT_ALL: PartMessage.Kind
     class State(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
         __slots__ = ()
         UNKNOWN: _ClassVar[PartMessage.State]
@@ -1617,20 +1621,22 @@ class PartMessage(_message.Message):
     def __init__(self, kind: _Optional[_Union[PartMessage.Kind, str]] = ..., began: _Optional[int] = ..., near: _Optional[int] = ..., partition: _Optional[int] = ..., timestamp: _Optional[int] = ..., one_phase: _Optional[bool] = ..., committed: _Optional[bool] = ..., partitions: _Optional[_Iterable[int]] = ..., refusal: _Optional[_Union[_user_pb2.PBError, _Mapping]] = ..., asking: _Optional[int] = ..., state: _Optional[_Union[PartMessage.State, str]] = ..., work: _Optional[_Iterable[_Union[PartWork, _Mapping]]] = ...) -> None: ...
 
 class PartWork(_message.Message):
-    __slots__ = ("partition", "snapshot", "writes", "reads", "scans", "owner")
+    __slots__ = ("partition", "snapshot", "writes", "reads", "scans", "owner", "kept_at")
     PARTITION_FIELD_NUMBER: _ClassVar[int]
     SNAPSHOT_FIELD_NUMBER: _ClassVar[int]
     WRITES_FIELD_NUMBER: _ClassVar[int]
     READS_FIELD_NUMBER: _ClassVar[int]
     SCANS_FIELD_NUMBER: _ClassVar[int]
     OWNER_FIELD_NUMBER: _ClassVar[int]
+    KEPT_AT_FIELD_NUMBER: _ClassVar[int]
     partition: int
     snapshot: int
     writes: _containers.RepeatedCompositeFieldContainer[PartWrite]
     reads: _containers.RepeatedCompositeFieldContainer[PartRead]
     scans: _containers.RepeatedScalarFieldContainer[bytes]
     owner: TransactionName
-    def __init__(self, partition: _Optional[int] = ..., snapshot: _Optional[int] = ..., writes: _Optional[_Iterable[_Union[PartWrite, _Mapping]]] = ..., reads: _Optional[_Iterable[_Union[PartRead, _Mapping]]] = ..., scans: _Optional[_Iterable[bytes]] = ..., owner: _Optional[_Union[TransactionName, _Mapping]] = ...) -> None: ...
+    kept_at: int
+    def __init__(self, partition: _Optional[int] = ..., snapshot: _Optional[int] = ..., writes: _Optional[_Iterable[_Union[PartWrite, _Mapping]]] = ..., reads: _Optional[_Iterable[_Union[PartRead, _Mapping]]] = ..., scans: _Optional[_Iterable[bytes]] = ..., owner: _Optional[_Union[TransactionName, _Mapping]] = ..., kept_at: _Optional[int] = ...) -> None: ...
 
 class PartWrite(_message.Message):
     __slots__ = ("map_id", "schema_version", "key", "row", "ttl")
