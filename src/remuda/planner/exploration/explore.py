@@ -196,7 +196,8 @@ class Explorer:
         explorer = RegionExplorer(
             self.memo, self.groups, region.relations, region.predicates, needed
         )
-        return explorer.explore()
+        # The join itself stays as it is written, where its region has no valid order.
+        return explorer.explore() or self._fixed_join(node, needed)
 
     def _fixed_join(self, node: Join, needed: frozenset[ColumnId]) -> Group:
         used = needed if node.condition is None else needed | columns_of(node.condition)

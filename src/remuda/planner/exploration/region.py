@@ -162,7 +162,8 @@ class RegionExplorer:
 
     # --- enumeration ---
 
-    def explore(self) -> Group:
+    def explore(self) -> Group | None:
+        """None: no order of the enumerated ones is valid."""
         count = len(self.relations)
         self.memo.joined_max = max(self.memo.joined_max, count)
         whole = (1 << count) - 1
@@ -175,11 +176,7 @@ class RegionExplorer:
             self.memo.note(f"join order of {count} relations found by heuristic")
         for a, b in pairs:
             self._join(a, b)
-        if whole not in self.sets:
-            # No connected order is valid: join in the written order, which always is.
-            for i in range(1, count):
-                self._join((1 << i) - 1, 1 << i)
-        return self.sets[whole]
+        return self.sets.get(whole)
 
     def _heuristic_pairs(self, count: int, edges: list[int]) -> list[tuple[int, int]]:
         """A greedy tree, and every other order within its pieces."""
