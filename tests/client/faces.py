@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from dataclasses import replace
 
 
 class Blocking:
@@ -49,8 +48,7 @@ def cut(monkeypatch, grid, handler, times):
 
 def impatient(client, seconds=0.2):
     """A client or a transaction, from now on: what went before may take its time."""
-    core = client._core
-    core.settings = replace(core.settings, request_timeout=seconds)
+    client._core.patience = seconds
 
 
 async def settle(found):

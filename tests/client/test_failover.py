@@ -147,7 +147,7 @@ def test_refusals_for_ever_end_with_the_request_timeout(face, grid, monkeypatch)
         numbers = client.map("m")
         await numbers.put(1, {"v": 1})
         seen = refuse(monkeypatch, grid, "on_map_put", [NoLease("no majority")] * 100_000)
-        client._core.settings = replace(client._core.settings, request_timeout=0.5)
+        impatient(client, 0.5)
         with pytest.raises(NoLease, match="no majority") as caught:
             await numbers.put(1, {"v": 2})
         assert not caught.value.may_have_run

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import partial
 
 import pytest
@@ -93,7 +92,7 @@ class TestTransactions:
     def test_a_commit_whose_answer_is_lost_is_not_repeated(self, face, grid, monkeypatch, silent):
         async def scenario(client):
             monkeypatch.setattr(asyncio_transaction, "COMMIT_GRACE", 0.2)
-            client._core.settings = replace(client._core.settings, request_timeout=0.2)
+            impatient(client)
             seen = []
             if silent:
                 grid.silent.add("transaction_end")

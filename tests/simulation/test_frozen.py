@@ -13,7 +13,6 @@ from sim_cluster import Violation
 from sim_frozen import run_frozen
 
 from remuda.client.core.core import Core
-from remuda.client.network.deadline import Deadline
 
 SOAK_SEEDS = int(os.environ.get("REMUDA_SIMULATION_SOAK_SEEDS", "10000")) // 50
 
@@ -26,7 +25,7 @@ def test_requests_end_within_their_timeout_and_a_heartbeat_timeout(seed: int) ->
 
 
 def test_a_timeout_that_is_not_obeyed_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Core, "deadline", lambda self: Deadline(self.settings.request_timeout))
+    monkeypatch.setattr(Core, "with_timeout", lambda self, _seconds: self)
     with pytest.raises(Violation, match="with a timeout of"):
         for seed in (1, 3, 5):
             run_frozen(seed)

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import asynccontextmanager
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -361,7 +360,7 @@ def test_a_commit_that_cannot_end_is_answered_in_time(
 
     async def main(cluster: Any) -> None:
         async with numbers_of(cluster) as (client, here, there):
-            client._core.settings = replace(client._core.settings, request_timeout=0.2)
+            client._core.patience = 0.2
             monkeypatch.setattr(asyncio_transaction, "COMMIT_GRACE", 3600.0)
             monkeypatch.setattr(transactions, "GRACE", 0.2)
             with pytest.raises(RemudaError) as caught:
@@ -399,8 +398,7 @@ def test_a_commit_whose_time_is_over_is_not_begun(
                 numbers = transaction.map("numbers")
                 await numbers.put(here, await numbers.get(here) + 1)
                 await numbers.put(there, await numbers.get(there) + 1)
-                core = transaction._core
-                core.settings = replace(core.settings, request_timeout=0.001)
+                transaction._core.patience = 0.001
                 with pytest.raises(TransactionTimeout, match="rolled back"):
                     await transaction.commit()
             assert transaction.state is State.ROLLED_BACK
