@@ -299,10 +299,16 @@ class ClusterWithCuts(Cluster):
                     self.send(member, to, Marker())
                 case cut.ReportCut(version, timestamp, failure):
                     attempt.answered = self.now
-                    if not failure:
+                    if not failure and self.stored_by_all(member, attempt):
                         self.cuts.restorable.append(
                             Restorable(version, timestamp, attempt.asked, self.now, member.view)
                         )
+
+    def stored_by_all(self, coordinator: Member, attempt: Attempt) -> bool:
+        """As if every member were asked to store the cut when all are done (``CUT_STORE`` of
+        ``remuda.member.snapshots.cuts``): none answers a coordinator that its view has dropped."""
+        members = [self.members[number] for number in attempt.machine.members]
+        return all(member.view is coordinator.view for member in members)
 
     # --- what must hold ---
 

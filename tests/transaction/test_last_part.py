@@ -78,7 +78,7 @@ def test_members_keep_every_promise(seed: int) -> None:
 @pytest.mark.soak
 @pytest.mark.parametrize("cluster", CLUSTERS)
 def test_machines_keep_every_promise_in_many_runs(cluster: type[Cluster]) -> None:
-    for seed in range(1_000, 2_000):
+    for seed in range(1_000, 2_100):
         run_machines(seed, cluster)
 
 
