@@ -148,7 +148,8 @@ def test_refusals_for_ever_end_with_the_request_timeout(face, grid, monkeypatch)
         await numbers.put(1, {"v": 1})
         seen = refuse(monkeypatch, grid, "on_map_put", [NoLease("no majority")] * 100_000)
         impatient(client, 0.5)
-        with pytest.raises(NoLease, match="no majority") as caught:
+        # The time may also end while the member has not yet taken the last request.
+        with pytest.raises((NoLease, NotServed)) as caught:
             await numbers.put(1, {"v": 2})
         assert not caught.value.may_have_run
         assert len(seen) > 1
