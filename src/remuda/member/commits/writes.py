@@ -12,6 +12,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from remuda.datatypes.conformance import of_keys
+from remuda.datatypes.gathering import Gathering
 from remuda.datatypes.schema import MapSchema
 from remuda.datatypes.values import PhysicalValue
 from remuda.errors import MemberUnavailable, NotSupported, ViewChanged
@@ -65,22 +66,15 @@ async def gathered(
 ) -> AsyncGenerator[pa.RecordBatch]:
     """The same rows, with small pages put together: staging a page takes a round trip to the owners
     and another one to their backups, however few rows it has. ``enough`` are bytes."""
-    waiting: list[pa.RecordBatch] = []
-    rows = size = 0
+    gathering = Gathering(rows_enough, enough)
     async with contextlib.aclosing(pages):
         async for page in pages:
-            waiting.append(page)
-            rows += page.num_rows
-            size += page.nbytes
-            if rows >= rows_enough or size >= enough:
-                yield _one(waiting)
-                waiting, rows, size = [], 0, 0
-    if waiting:
-        yield _one(waiting)
-
-
-def _one(pages: list[pa.RecordBatch]) -> pa.RecordBatch:
-    return pages[0] if len(pages) == 1 else pa.concat_batches(pages)
+            found = gathering.add(page)
+            if found is not None:
+                yield found
+    rest = gathering.rest()
+    if rest is not None:
+        yield rest
 
 
 class StagedWrite:

@@ -20,6 +20,7 @@ from pyspark.sql.types import StructType
 from remuda.client.blocking.client import Client
 from remuda.client.blocking.jobs import JobTarget, JobTask
 from remuda.client.network.address import format_address, parse_addresses
+from remuda.datatypes.gathering import Gathering
 from remuda.datatypes.schema import MapSchema
 from remuda.datatypes.view import View
 from remuda.errors import InputError, RemudaError, UndefinedMap
@@ -121,22 +122,14 @@ def reachable(given: str, view: View) -> str:
 def gathered(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """The same rows in fewer batches: Spark hands over 10,000 rows at a time, and converting and
     routing cost as much for those as for many more."""
-    waiting: list[pa.RecordBatch] = []
-    rows = size = 0
+    gathering = Gathering(GATHER_ROWS, GATHER_SIZE)
     for batch in batches:
-        if batch.num_rows:
-            waiting.append(batch)
-            rows += batch.num_rows
-            size += batch.nbytes
-        if rows >= GATHER_ROWS or size >= GATHER_SIZE:
-            yield _as_one(waiting)
-            waiting, rows, size = [], 0, 0
-    if waiting:
-        yield _as_one(waiting)
-
-
-def _as_one(batches: list[pa.RecordBatch]) -> pa.RecordBatch:
-    return batches[0] if len(batches) == 1 else pa.concat_batches(batches)
+        found = gathering.add(batch)
+        if found is not None:
+            yield found
+    rest = gathering.rest()
+    if rest is not None:
+        yield rest
 
 
 def attempt_name() -> str:
