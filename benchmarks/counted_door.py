@@ -1,5 +1,5 @@
-"""Reads by key at PostgreSQL's door, for ``calls.py``: what asyncpg and libpq send for a prepared
-statement, by a client that does no more than write it and wait for ReadyForQuery."""
+"""Reads by key at PostgreSQL's door, for ``calls.py``: a client that sends the messages of asyncpg
+or libpq for a prepared statement, and does no more than wait for ReadyForQuery."""
 
 from __future__ import annotations
 

@@ -236,8 +236,8 @@ def test_every_aggregate_of_the_table_has_a_state(function):
 
 @pytest.mark.parametrize("function", FUNCTIONS, ids=lambda function: function.name)
 def test_results_of_parts_combine_to_the_type_of_the_whole(function):
-    """What the planner groups twice, by ``combine``, keeps its type. A repeated value that changes
-    nothing in a part changes nothing in the whole."""
+    """An aggregate that the planner computes twice, by ``combine``, keeps its type. A repeated
+    value that changes nothing in a part changes nothing in the whole."""
     known = {each.name: each for each in FUNCTIONS}
     if function.combine:
         for signature in filter(None, map(function.resolve, filter(None, SAMPLES))):

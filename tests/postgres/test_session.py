@@ -48,7 +48,7 @@ class Shell:
     """Answers as a member does, and notes what was asked of it."""
 
     def __init__(self, turns="take"):
-        """``turns``: what is done about reads that come in one piece: take or decline."""
+        """``turns`` ("take" or "decline") answers reads that come in one piece."""
         self.turns = turns
         self.reader = Reader()
         self.reader.authenticated()
@@ -282,7 +282,7 @@ DESCRIBE = message(b"D", b"P\0")
 
 
 def read(statement=b"s", values=(b"7",), *between, limit=0, **bound):
-    """What drivers send for a prepared read, in one piece."""
+    """The messages of drivers for a prepared read, in one piece."""
     return b"".join((bind(b"", statement, values, **bound), *between, execute(limit=limit), SYNC))
 
 

@@ -28,8 +28,8 @@ from remuda.errors import StorageFull
 
 
 async def _full_backups(sim: Simulation) -> None:
-    """Members 4 and 5 have no room for a while: what they are to keep as backups is refused, and
-    nothing of it is left."""
+    """Members 4 and 5 have no room for a while: they refuse to keep parts as backups, and nothing
+    of those is left."""
     limits = [sim.members[number].core.room.stored for number in (4, 5)]
     client = await sim.client(1)
     before = limits[0].limit

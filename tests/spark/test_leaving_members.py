@@ -78,7 +78,7 @@ class Grid:
 
 
 def whole(n: int) -> tuple[int, ...]:
-    """What ``Grid.found`` says when all rows of write ``n`` are there, each once."""
+    """The answer of ``Grid.found`` when all rows of write ``n`` are there, each once."""
     return (ROWS, ROWS, ROWS * (ROWS - 1) // 2, n, n)
 
 

@@ -219,7 +219,7 @@ class Parts(LastParts):
     # --- copies that come back ------------------------------------------------------------------
 
     def given(self, partitions: Collection[int]) -> list[GivenPart]:
-        """On a donor: what it knows of the parts of these partitions. A part that it had not
+        """On a donor: the states of its parts of these partitions. A part that it had not
         prepared on all copies may have been answered by the others of that time, so it counts as
         prepared, unless it has lapsed before anybody could count on it. A last part that it was
         about to commit does so only if the others are still prepared."""

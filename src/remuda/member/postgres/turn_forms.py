@@ -1,5 +1,5 @@
-"""Prepared reads by key that are bound, executed and answered in one turn: what such a statement
-needs for that, made once for each plan."""
+"""The form of a prepared read by key that is bound, executed and answered in one turn: decoders,
+description and writers of rows, made once for each plan."""
 
 from __future__ import annotations
 

@@ -17,7 +17,8 @@ ANSWERS_KEPT: Final = 64
 
 
 class RepeatedRequests:
-    """A request is the same as another one if its bytes are."""
+    """A request is the same as another one if its bytes are: they hold the clock of its sender, and
+    the ids of a cut or of maps that a restore has made."""
 
     def __init__(self, core: Core) -> None:
         self._core = core
@@ -33,8 +34,8 @@ class RepeatedRequests:
             self._running[body].append(request)
         else:
             self._running[body] = [request]
-            what = f"request {request.rpc_type}"
-            self._core.spawn(self._run(body, work), what, partial(self._failed, body))
+            name = f"request {request.rpc_type}"
+            self._core.spawn(self._run(body, work), name, partial(self._failed, body))
 
     async def _run(self, body: bytes, work: Callable[[], Awaitable[Message]]) -> None:
         answer = await work()

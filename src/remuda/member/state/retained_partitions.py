@@ -20,7 +20,7 @@ class GivenAway:
     it. So a reader at or above its prepare timestamp must ask again. It may commit below the time
     of the handover, and the rows here do not know it: when the partition comes back, the versions
     of its keys are compared one by one (``storage.maps.late_decisions``). Changes of roles wait for
-    what is pending (decision 0049), so there are such writes only where a view comes that this
+    pending writes (decision 0049), so there are undecided ones only where a view comes that this
     member has not asked for.
 
     Any thread calls ``check``, which reads what is replaced as a whole; the loop calls the others.

@@ -186,9 +186,9 @@ def found_number(context: Context, kind: str, text: str) -> int | None:
     if kind in _OVERLOADED:
         named = [oid for oid, _, name in _LISTED[kind][0](context) if name == parts[-1]]
         if len(named) > 1:
-            what = _LISTED[kind][1]
+            object_kind = _LISTED[kind][1]
             raise AmbiguousFunction(
-                f'more than one {what} named "{text}"',
+                f'more than one {object_kind} named "{text}"',
                 hint=f"Name the types of its arguments, as a {_WITH_TYPES[kind]}.",
             )
     if kind == "regtype":
