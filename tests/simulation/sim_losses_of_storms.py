@@ -94,12 +94,12 @@ class StormLoss:
                 self.happened.append(name)
                 network.log(f"LOST ({loss.value}): {sent}")
                 if loss is Loss.BREAK:
-                    network.loop.call_soon(_reset, network, sent)
+                    network.loop.call_soon(reset, network, sent)
                 return LOST
         return None
 
 
-def _reset(network: SimulatedNetwork, sent: Sent) -> None:
+def reset(network: SimulatedNetwork, sent: Sent) -> None:
     """The connections between the two, of the channel that bore the frame."""
     kind = "data" if sent.name in DATA_ONLY else "control"
     for end in list(network.transports):

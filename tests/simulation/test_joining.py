@@ -19,9 +19,11 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parent))
 from sim_cluster import Simulation, Violation, pbody, simulation
 from sim_loop import Node
+from sim_losses import Kinds, Loss
+from sim_losses_of_storms import reset
 from sim_network import LOST, Fate, Sent
 
-import remuda.member.base.peers as peers_module
+import remuda.member.membership.forming as forming_module
 from remuda.datatypes.view import MemberInfo
 from remuda.errors import ConnectionBroken, RemudaError
 from remuda.member.membership.meeting import MEETING_TIMEOUT, MEETINGS_MAX, Meetings
@@ -33,6 +35,7 @@ from remuda.rpc.transport import Channel, connect
 SEEDS = int(os.environ.get("REMUDA_JOIN_FUZZ_SEEDS", "6"))
 SOAK_SEEDS = int(os.environ.get("REMUDA_FUZZ_SOAK_SEEDS", "2000"))
 FRAMES = 120
+VIEW = "VIEW_INSTALL"
 HOSTS = ("127.0.0.1", "", "nowhere.invalid", "x" * 300, "..", "a\0b", "::1", "0.0.0.0")
 
 
@@ -184,17 +187,21 @@ def test_requests_that_are_believed_are_noticed(monkeypatch: pytest.MonkeyPatch)
         fuzz(0)
 
 
-def founded_without(number: int) -> float:
-    """A cluster of three is founded, and one of the two frames of VIEW_INSTALL is lost, whose
-    connection lives; how many seconds that takes."""
+def founded_without(kind: str, number: int, loss: Loss) -> float:
+    """A cluster of three is founded, and one frame of ``kind`` is lost: its connection lives, or
+    breaks with it; how many seconds that takes."""
     with simulation(1) as sim:
-        seen = [0]
+        seen, kinds = [0], Kinds()
 
         def rule(sent: Sent) -> Fate | None:
-            if sent.name != "VIEW_INSTALL":
+            if kind not in kinds.of(sent):
                 return None
             seen[0] += 1
-            return LOST if seen[0] == number else None
+            if seen[0] != number:
+                return None
+            if loss is Loss.BREAK:
+                sim.loop.call_soon(reset, sim.network, sent)
+            return LOST
 
         sim.network.rules.append(rule)
         began = sim.loop.now
@@ -202,19 +209,28 @@ def founded_without(number: int) -> float:
         took = sim.loop.now - began
         sim.settle()
         sim.verdict()
-    assert seen[0] == 3
+    assert seen[0] >= number
     return took
 
 
+@pytest.mark.parametrize("loss", Loss)
 @pytest.mark.parametrize("number", [1, 2])
+@pytest.mark.parametrize("kind", [VIEW, f"{VIEW}, answer"])
 def test_a_cluster_is_founded_although_its_first_view_is_lost(
-    number: int, monkeypatch: pytest.MonkeyPatch
+    kind: str, number: int, loss: Loss
 ) -> None:
-    """Sent once, the founding waits until the request fails."""
-    assert founded_without(number) < 5.0
-    monkeypatch.setattr(peers_module, "ASK_AGAIN", 1000.0)
-    with pytest.raises(Violation, match="is lost: no heartbeat"):
-        founded_without(number)
+    assert founded_without(kind, number, loss) < 5.0
+
+
+def test_a_first_view_that_is_sent_once_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The founding would wait for a request that was lost, and fail with a connection."""
+    with monkeypatch.context() as patch:
+        patch.setattr(forming_module, "VIEW_AGAIN", 1000.0)
+        with pytest.raises(Violation, match="was not complete within"):
+            founded_without(VIEW, 1, Loss.DROP)
+    monkeypatch.setattr(forming_module, "may_be_heard_later", lambda _error: False)
+    with pytest.raises(Violation, match="was closed"):
+        founded_without(VIEW, 1, Loss.BREAK)
 
 
 @pytest.mark.soak

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
 from dataclasses import replace
 
 from remuda.cluster.joining import Founding
@@ -20,7 +21,7 @@ from remuda.errors import (
 )
 from remuda.limits import MEMBERS_MAX
 from remuda.member.base.core import Core
-from remuda.member.base.peers import CONNECT_TIMEOUT, Peers, dial
+from remuda.member.base.peers import CONNECT_TIMEOUT, TELL_AGAIN, dial, may_be_heard_later
 from remuda.member.membership.forming_again import Gathering, Prospect, returned
 from remuda.member.membership.meeting import Meetings
 from remuda.member.membership.recovery import Recovery
@@ -38,6 +39,8 @@ RETRY_MAX = 1.0
 RECOVER_TIMEOUT = 300.0
 RECOVER_AGAIN = 2.0
 """Seconds after which a member that has not answered RECOVER is asked again; then twice as many."""
+VIEW_AGAIN = 2.0
+"""Seconds after which a member that has not answered is sent the first view again."""
 PATIENCE = 3.0
 """Heartbeat timeouts that a cluster which starts again waits for members whose copies others have,
 too."""
@@ -71,11 +74,8 @@ def _address(member: MemberInfo) -> dict[str, dict[str, object]]:
 class Forming:
     """``installed`` is called with the first view that has this process."""
 
-    def __init__(
-        self, core: Core, peers: Peers, meetings: Meetings, installed: Callable[[View], None]
-    ) -> None:
+    def __init__(self, core: Core, meetings: Meetings, installed: Callable[[View], None]) -> None:
         self._core = core
-        self._peers = peers
         self._meetings = meetings
         self._installed = installed
         self._founding: Founding | None = None
@@ -146,6 +146,9 @@ class Forming:
             await self._complete.wait()
         cluster = b"" if self.recovery is None else self.recovery.new_cluster()
         await self._become(self._founding.view(), cluster)
+        for member in self._founding.members[1:]:
+            if member.number not in core.view.by_number:
+                self._placed[member.uuid].close()  # it was dropped at once, and may join anew
 
     async def _some_have_gone(self, founding: Founding) -> bool:
         """Whether processes that have got a place are not there any more: the first view must not
@@ -169,13 +172,43 @@ class Forming:
         message = control_pb2.ViewInstall(
             context=core.context(), view=codec.encode_view(view), cluster_identity=cluster
         )
-        others = [member.number for member in view.members if member.number != core.number]
-        await asyncio.gather(
-            *(
-                self._peers.request(number, RpcType.VIEW_INSTALL, message, repeated=True)
-                for number in others
-            )
+        others = [member for member in view.members if member.number != core.number]
+        await asyncio.gather(*(self._tell_first_view(member, message) for member in others))
+
+    async def _tell_first_view(self, member: MemberInfo, message: control_pb2.ViewInstall) -> None:
+        """Return when the member has installed the first view, or a later view has dropped it.
+
+        Until it has, it answers no heartbeat: a connection that broke makes it suspected, and it
+        would not be heard again. So each attempt opens a connection of its own."""
+        core = self._core
+        while core.view.by_number.get(member.number) == member:
+            try:
+                async with self._connected(member) as channel:
+                    await channel.request(RpcType.VIEW_INSTALL, message, timeout=VIEW_AGAIN)
+            except RemudaError as error:
+                if not may_be_heard_later(error):
+                    raise
+                self._cause = error.message
+                log.info(
+                    "the first view is sent again",
+                    extra=fields(peer=member.number, cause=error.message),
+                )
+                await asyncio.sleep(TELL_AGAIN)
+            else:
+                return
+
+    @asynccontextmanager
+    async def _connected(self, member: MemberInfo) -> AsyncGenerator[Channel]:
+        """A control connection to a process that may not be a member yet. Raises as ``dial``."""
+        core = self._core
+        hello = control_pb2.ControlHandshake(
+            member=codec.encode_member(core.info), context=core.context()
         )
+        channel = await dial(core, member.host, member.control_port, ChannelKind.CONTROL, hello)
+        try:
+            yield channel
+        finally:
+            channel.close()
 
     async def _place(
         self, founding: Founding, cluster: str, info: MemberInfo, channel: Channel
@@ -266,7 +299,7 @@ class Forming:
             log.error("partitions are lost", extra=fields(partitions=found.gaps))
         await self._become(view, recovery.cluster)
         for number, channel in self._gathered.items():
-            if number not in view.by_number:  # it may join anew, without what it has
+            if number not in core.view.by_number:  # it may join anew, without what it has
                 channel.close()
         return True
 
@@ -274,22 +307,15 @@ class Forming:
         self, member: MemberInfo, message: control_pb2.Recover
     ) -> control_pb2.Recover:
         """Raises what the member answers, and forgets it when it cannot be reached."""
-        core = self._core
-        hello = control_pb2.ControlHandshake(
-            member=codec.encode_member(core.info), context=core.context()
-        )
         try:
-            channel = await dial(core, member.host, member.control_port, ChannelKind.CONTROL, hello)
-            try:
+            async with self._connected(member) as channel:
                 reply = await _answer(channel, message)
-            finally:
-                channel.close()
         except RemudaError:
             if self._gathering is not None:
                 self._gathering.here.pop(member.number, None)
             raise
         answer = control_pb2.Recover.FromString(reply.pbody)
-        core.observe(answer.context)
+        self._core.observe(answer.context)
         return answer
 
     def on_recover(self, request: Request) -> None:

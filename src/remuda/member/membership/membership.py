@@ -67,7 +67,7 @@ class Membership:
         self._core = core
         self._peers = peers
         meetings = Meetings(core)
-        self.forming = Forming(core, peers, meetings, self._begin)
+        self.forming = Forming(core, meetings, self._begin)
         why_not = self._why_not_joined
         self.joining = Joining(core, peers, self.forming, meetings, self.step, why_not)
         self._machine: ms.Membership | None = None
