@@ -25,7 +25,7 @@ from pathlib import Path
 
 from counted_door import at_the_door
 from counted_loop import Count
-from counted_operations import Grid, Operation, by_key, grid, queries, transactions
+from counted_operations import Grid, Operation, batches, by_key, grid, queries, transactions
 
 BUDGETS = Path(__file__).with_name("calls.toml")
 WARM_UP, REPETITIONS = 6, 5
@@ -91,7 +91,7 @@ def counted(here: Grid, operation: Operation) -> list[Count]:
 def all_counts() -> Iterator[tuple[str, list[Count]]]:
     """Each operation by its name in ``calls.toml``."""
     with grid() as here:
-        for make in (by_key, transactions, queries, at_the_door):
+        for make in (by_key, transactions, queries, at_the_door, batches):
             operations = here.loop.complete(make(here))
             for name, operation in operations.items():
                 yield name, counted(here, operation)

@@ -22,6 +22,8 @@ MEMBERS = 3
 ROWS = 3000
 KEYS = 50
 TOGETHER = 16
+BATCH = 1000
+"""Entries of a batch; their keys belong to all members."""
 SETTLED = 3.0
 """Seconds for the members between filling a map and asking: statistics, backups."""
 
@@ -134,6 +136,21 @@ async def by_key(grid: Grid) -> dict[str, Operation]:
         "UPDATE by key": lambda number: changed(update(1, keys[number])),
         "INSERT by key": inserted,
         "DELETE by key": lambda number: changed(delete(absent[number])),
+    }
+
+
+async def batches(grid: Grid) -> dict[str, Operation]:
+    """Reads and writes of ``BATCH`` entries in one call."""
+    items = grid.client.map("items", Item)
+
+    entries = [{key: item(key) for key in range(first, first + BATCH)} for first in (0, BATCH)]
+
+    async def got(number: int) -> None:
+        assert len(await items.get_all(entries[number % 2])) == BATCH
+
+    return {
+        "put_all of 1000": lambda number: items.put_all(entries[number % 2]),
+        "get_all of 1000": got,
     }
 
 

@@ -37,6 +37,7 @@ NAMES = (
     "failover",
     "drain",
     "grid",
+    "batches",
     "transactions",
     "migration",
     "snapshot",

@@ -26,7 +26,7 @@ from remuda.cluster.assignment import first_view
 from remuda.datatypes.arrow import engine_schema
 from remuda.datatypes.hashes.keyhash import hash_values, partition_of
 from remuda.datatypes.schema import Column, MapSchema
-from remuda.datatypes.values import array_to_values
+from remuda.datatypes.values import array_to_values, arrays_to_rows
 from remuda.datatypes.view import MemberInfo, View
 from remuda.errors import (
     InternalError,
@@ -334,6 +334,9 @@ class FakeMember:
     def keys(self, message: Any) -> list[tuple[Any, ...]]:
         schema = self.grid.maps[message.map]
         types = tuple(schema.columns[i].type for i in schema.key_positions)
+        if isinstance(message, user_pb2.KeysRequest) and message.HasField("key_batch"):
+            with pa.ipc.open_stream(message.key_batch) as reader:
+                return arrays_to_rows(reader.read_next_batch().columns, types)
         return [packer(types).unpack(key) for key in message.keys]
 
     def answer(self, request: transport.Request, message: Any, rows: list[Any]) -> None:

@@ -10,15 +10,15 @@ from remuda.rpc.handshake import PROTOCOLS, ChannelKind, Versions
 from remuda.rpc.messages import user_pb2
 
 
-@pytest.mark.parametrize(("lowest", "highest"), [(2, 2), (3, 9)])
+@pytest.mark.parametrize(("lowest", "highest"), [(1, 1), (3, 9)])
 def test_another_version_is_refused_in_words(lowest, highest) -> None:
     protocol = PROTOCOLS[ChannelKind.USER]
     hello = handshake.complete_hello(protocol, user_pb2.UserToBitHandshake())
     welcome = handshake.welcome(protocol, hello, lambda _: user_pb2.BitToUserHandshake())
     for message in (hello, welcome):
-        assert (message.native_version_min, message.native_version) == (1, 1)
+        assert (message.native_version_min, message.native_version) == (2, 2)
         message.native_version_min, message.native_version = lowest, highest
-    words = f"{Versions(lowest, highest)} of Remuda's own messages for clients, this side version 1"
+    words = f"{Versions(lowest, highest)} of Remuda's own messages for clients, this side version 2"
     with pytest.raises(VersionMismatch, match=f"the client speaks {words}"):
         handshake.read_hello(protocol, hello.SerializeToString())
     with pytest.raises(VersionMismatch, match=f"the server speaks {words}"):

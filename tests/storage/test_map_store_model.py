@@ -14,15 +14,17 @@ from remuda.datatypes import sql
 from remuda.datatypes.arrow import engine_schema
 from remuda.datatypes.hashes.keyhash import hash_values, partition_of
 from remuda.datatypes.schema import Column, MapSchema
-from remuda.datatypes.values import array_to_values
+from remuda.datatypes.values import array_to_values, arrays_to_rows, values_to_array
 from remuda.storage.chunks import chunk, chunk_table, key_index, scan, upkeep
 from remuda.storage.chunks.chunk import rows_to_batch
-from remuda.storage.maps import map_store
+from remuda.storage.maps import batch_reads, map_store
+from remuda.storage.maps.batch_reads import read_batch
 from remuda.storage.maps.map_store import MapStore
 from remuda.storage.staging import precomputed as ahead
 
 SMALL = [
     mock.patch.object(ahead, "HEAVY_ROWS", 6),
+    mock.patch.object(batch_reads, "FEW", 2),
     mock.patch.object(chunk, "TAIL_PIECE_ROWS", 8),
     mock.patch.object(chunk_table, "UNSEALED_MAX", 3),
     mock.patch.object(chunk_table, "CHUNK_ROWS", 32),
@@ -96,9 +98,10 @@ class StoreMachine(RuleBasedStateMachine):
             keys = self.store._keys
             keys.exact = False
             keys._same_hash = False
-            real_one, real_many = keys.hash, keys.hashes
+            real_one, real_many, real_of = keys.hash, keys.hashes, keys.hashes_of
             keys.hash = lambda key: (real_one(key) % 5) << 61
             keys.hashes = lambda batch: (real_many(batch) % 5) << 61
+            keys.hashes_of = lambda columns: (real_of(columns) % 5) << 61
         self.model = Model()
         self.now = 1
         self.horizon = 0
@@ -261,6 +264,23 @@ class StoreMachine(RuleBasedStateMachine):
             found = self.model.get(key, at)
             assert self.store.get(key, at) == found
             assert self.store.has(key, at) == (found is not None)
+
+    @rule(numbers=st.lists(st.integers(0, 61), min_size=1), back=st.integers(0, 200))
+    def get_many(self, numbers: list[int], back: int) -> None:
+        at = self.readable(back)
+        keys = [self.key(self.row(number, 0)) for number in numbers]
+        types = [self.schema.columns[p].type for p in self.schema.key_positions]
+        columns = [
+            values_to_array(values, each)
+            for values, each in zip(zip(*keys, strict=True), types, strict=True)
+        ]
+        places, rows = read_batch(self.store, columns, at)
+        found = [None] * len(keys)
+        every = [column.type for column in self.schema.columns]
+        for place, row in zip(places.tolist(), arrays_to_rows(rows.columns, every), strict=True):
+            assert found[place] is None
+            found[place] = row
+        assert found == [self.model.get(key, at) for key in keys]
 
     @rule(back=st.integers(0, 200), step=st.integers(1, 3), steps=st.integers(0, 5))
     def scan_while_writing(self, back: int, step: int, steps: int) -> None:

@@ -106,7 +106,7 @@ PROTOCOLS = {
     ),
 }
 
-NATIVE = Versions(1, 1)
+NATIVE = Versions(2, 2)
 """Of Remuda's own messages on the user channel."""
 
 _STATUS_ERRORS: dict[int, type[RemudaError]] = {

@@ -30,6 +30,7 @@ RUN_CONTEXT: Final = b"\xb2\x06"  # RunQuery.context
 KEYS_BEGIN: Final = b"\xd2\x07"  # KeysRequest.begin
 KEYS_AT: Final = b"\xc9\x07"  # KeysRequest.read_timestamp
 KEYS_NEWEST: Final = b"\xd8\x07\x01"  # KeysRequest.newest
+ROWS_CONTEXT: Final = b"\x12"  # RowsResponse.context
 ROWS_BEGUN: Final = b"\xa2\x06"  # RowsResponse.begun
 ROWS_OUTDATED: Final = b"\xa8\x06\x01"  # RowsResponse.outdated
 TRANSACTION: Final = b"\xc2\x07"  # RunQuery.transaction; KeysRequest, PutRequest, PutBatchRequest

@@ -26,7 +26,7 @@ from remuda.client.asynchronous.map_listening import Listening
 from remuda.client.core.tries import MAYBE_AGAIN, STALE, Tries
 from remuda.client.network.deadline import Deadline
 from remuda.client.operations import bulk
-from remuda.client.operations.binding import Binding
+from remuda.client.operations.binding import KEYS_AS_MESSAGES, ROWS_AS_MESSAGES, Binding
 from remuda.client.requests import requests
 from remuda.client.requests.requests import NO_OPTIONS
 from remuda.client.values.objects import PhysicalRow
@@ -450,6 +450,10 @@ class Map(ChangedEntries, Aggregates, Listening, Lifetimes, Generic[K, V]):
     async def _get_all(
         self, binding: Binding, wanted: Sequence[Any], deadline: Deadline
     ) -> dict[Any, Any]:
+        if binding.columnar and len(wanted) > KEYS_AS_MESSAGES:
+            columns = binding.codec.key_columns(wanted)
+            if columns is not None:
+                return await self._get_columns(binding, wanted, columns, deadline)
         by_key = {binding.codec.key(key): key for key in wanted}
         rows = await binding.get_all(by_key, deadline)
         return {
@@ -458,6 +462,19 @@ class Map(ChangedEntries, Aggregates, Listening, Lifetimes, Generic[K, V]):
             if physical in rows
         }
 
+    async def _get_columns(
+        self,
+        binding: Binding,
+        keys: Sequence[Any],
+        columns: Sequence[pa.Array],
+        deadline: Deadline,
+    ) -> dict[Any, Any]:
+        found: list[Any] = [_MISSING] * len(keys)
+        for places, batch in await binding.get_columns(columns, deadline):
+            for place, value in zip(places.tolist(), binding.codec.values(batch), strict=True):
+                found[place] = value
+        return {key: value for key, value in zip(keys, found, strict=True) if value is not _MISSING}
+
     async def _put_pairs(
         self,
         binding: Binding,
@@ -465,13 +482,21 @@ class Map(ChangedEntries, Aggregates, Listening, Lifetimes, Generic[K, V]):
         ttl: int | None,
         deadline: Deadline,
     ) -> None:
-        encode = binding.codec.row
-        rows = [encode(*_pair(pair)) for pair in pairs]
-        unique = list({binding.key_of(row): row for row in rows}.values())
+        if set(map(type, pairs)) != {tuple} or set(map(len, pairs)) != {2}:
+            pairs = list(map(_pair, pairs))
+        batch = binding.codec.batch(pairs) if len(pairs) > ROWS_AS_MESSAGES else None
+        unique: list[PhysicalRow] = []
+        if batch is None:
+            encode = binding.codec.row
+            rows = [encode(key, value) for key, value in pairs]
+            unique = list({binding.key_of(row): row for row in rows}.values())
         tries: Tries | None = None
         while True:
             try:
-                await binding.put_all(unique, deadline, ttl)
+                if batch is None:
+                    await binding.put_all(unique, deadline, ttl)
+                else:
+                    await binding.put_columns(batch, deadline, ttl)
                 return
             except MAYBE_AGAIN as error:
                 tries = tries or self._core.tries(self._core.settings.retry_writes, deadline)

@@ -67,6 +67,19 @@ class Router:
             for place in there.tolist()
         ]
 
+    def places(self, keys: Sequence[pa.Array]) -> list[tuple[int, npt.NDArray[np.int64]]]:
+        """The places of the keys, whose columns are given in engine form, by owner."""
+        parts = keys if self._in_key is None else [keys[index] for index in self._in_key]
+        owners = self._places[partitions_of(hash_arrays(parts, self._types))]
+        order = np.argsort(owners, kind="stable")
+        ends = np.cumsum(np.bincount(owners, minlength=len(self._numbers))).tolist()
+        starts = [0, *ends[:-1]]
+        return [
+            (number, order[start:end])
+            for number, start, end in zip(self._numbers, starts, ends, strict=True)
+            if end > start
+        ]
+
     def _partitions(self, batch: pa.RecordBatch) -> npt.NDArray[np.uint16]:
         arrays = [batch.column(i) for i in self.schema.partition_positions]
         return partitions_of(hash_arrays(arrays, self._types))

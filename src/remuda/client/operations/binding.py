@@ -16,7 +16,7 @@ from remuda.client.core.tries import MAYBE_AGAIN, of_write
 from remuda.client.network.deadline import Deadline
 from remuda.client.operations import bulk
 from remuda.client.requests.requests import Call, Condition, MapRequests
-from remuda.client.values.arrow_stream import encode_stream
+from remuda.client.values.arrow_stream import Found, encode_stream
 from remuda.client.values.objects import ObjectCodec, PhysicalRow
 from remuda.datatypes.arrow import engine_schema
 from remuda.datatypes.conformance import check_row_size, check_row_sizes, too_large
@@ -26,6 +26,8 @@ from remuda.errors import FrameTooLarge, RemudaError
 from remuda.limits import ENCODED_BATCH_SIZE_MAX
 
 KEYS_PER_REQUEST = 4096
+KEYS_AS_MESSAGES = 64
+"""Up to this many keys are sent one by one, and their rows come so; more as an Arrow batch."""
 ROWS_AS_MESSAGES = 64
 """Up to this many rows travel as protobuf rows and are committed as a transaction; more as an Arrow
 batch and a staged commit."""
@@ -43,6 +45,9 @@ class Binding:
 
     Each operation is one try of it, and ends at the ``deadline`` of all its tries.
     """
+
+    columnar = True
+    """Whether members read many keys as columns (``get_columns``)."""
 
     def __init__(
         self, core: Core, schema: MapSchema, value_type: type | None, key_type: type | None
@@ -131,6 +136,41 @@ class Binding:
             assert not isinstance(rows, RemudaError)
             found.update((key, row) for key, row in zip(part, rows, strict=True) if row is not None)
 
+    async def get_columns(self, keys: Sequence[pa.Array], deadline: Deadline) -> list[Found]:
+        """The places of those keys that exist, whose columns are given in engine form, and the rows
+        of these, in several parts."""
+        found: list[Found] = []
+        for start in range(0, len(keys[0]), KEYS_PER_REQUEST):
+            part = [column.slice(start, KEYS_PER_REQUEST) for column in keys]
+            found += await self._get_part(part, start, deadline)
+        return found
+
+    async def _get_part(
+        self, keys: Sequence[pa.Array], first: int, deadline: Deadline
+    ) -> list[Found]:
+        """``first``: the place of the first key."""
+        by_owner = self.router.places(keys)
+        calls = [
+            (owner, self.requests.get_columns([column.take(pa.array(places)) for column in keys]))
+            for owner, places in by_owner
+        ]
+        answers = await self.core.scatter(calls, deadline)
+        errors = [answer for answer in answers if isinstance(answer, RemudaError)]
+        count = len(keys[0])
+        if any(isinstance(error, FrameTooLarge) for error in errors) and count > 1:
+            middle = count // 2  # large rows: fewer of them at a time
+            lower, upper = ([c.slice(0, middle) for c in keys], [c.slice(middle) for c in keys])
+            found = await self._get_part(lower, first, deadline)
+            return found + await self._get_part(upper, first + middle, deadline)
+        if errors:
+            raise errors[0]
+        found = []
+        for (_, mine), answer in zip(by_owner, answers, strict=True):
+            assert not isinstance(answer, RemudaError)
+            places, batch = answer
+            found.append((mine[places] + first, batch))
+        return found
+
     async def ttl(self, key: PhysicalRow, deadline: Deadline) -> int | None:
         """Microseconds; 0: it does not expire; None: there is no entry."""
         return await self.core.ask(self.router.owner(key), self.requests.ttl(key), deadline)
@@ -155,7 +195,21 @@ class Binding:
                 call = self.requests.put(rows, ttl=ttl)
                 await self.core.write(owner, call, deadline, self.schema.name)
                 return
-        batch = self.batch(rows)
+        await self.put_batch(self.batch(rows), owner, deadline, ttl)
+
+    async def put_columns(
+        self, batch: pa.RecordBatch, deadline: Deadline, ttl: int | None = None
+    ) -> None:
+        """The same for rows in engine form."""
+        owner = self.core.next_member()
+        if not self.schema.replicated:
+            first = batch.slice(0, 1)
+            ((owner, _),) = self.router.split(first)
+        await self.put_batch(batch, owner, deadline, ttl)
+
+    async def put_batch(
+        self, batch: pa.RecordBatch, owner: int, deadline: Deadline, ttl: int | None
+    ) -> None:
         check_row_sizes(self.schema, batch)
         if batch.nbytes > ENCODED_BATCH_SIZE_MAX:
             await bulk.put_batches(self.core, self.schema, [batch], deadline, ttl)

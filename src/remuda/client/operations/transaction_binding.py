@@ -45,6 +45,7 @@ class Shape:
 
 class TransactionBinding(Binding):
     core: TransactionCore
+    columnar = False
 
     def __init__(
         self,

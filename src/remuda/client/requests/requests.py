@@ -12,6 +12,9 @@ from enum import Enum
 from functools import cached_property, lru_cache
 from typing import Any, Generic, NamedTuple, TypeAlias, TypeVar
 
+import pyarrow as pa
+
+from remuda.client.values.arrow_stream import Found, found_of_batch, found_of_rows, key_batch
 from remuda.datatypes.hashes.keyhash import hasher
 from remuda.datatypes.schema import MapSchema
 from remuda.datatypes.sql import SqlType
@@ -307,6 +310,18 @@ class MapRequests:
     def get(self, keys: Iterable[PhysicalRow], keys_only: bool = False) -> Call[list[Any]]:
         """MAP_GET: one physical row or None per key (``keys_only``: an empty row when present)."""
         return Call(MAP_GET, self._keys_request(keys, _KEYS_ONLY if keys_only else b""), self.rows)
+
+    def get_columns(self, keys: Sequence[pa.Array]) -> Call[Found]:
+        """MAP_GET of many keys, whose columns are given in engine form."""
+        context = field(point_encoding.KEYS_CONTEXT, self.clock.context(self.view))
+        return Call(MAP_GET, self._map + key_batch(self.schema, keys) + context, self._found)
+
+    def _found(self, pbody: bytes) -> Found:
+        message = user_pb2.RowsResponse.FromString(pbody)
+        if not message.HasField("batch"):  # a member that had to look at each key by itself
+            return found_of_rows(self.schema, self.rows(pbody))
+        self.clock.observe(message.context)
+        return found_of_batch(message)
 
     def remove(self, keys: Iterable[PhysicalRow], want_old: bool) -> Call[list[Any]]:
         """MAP_REMOVE -> the removed row (empty unless ``want_old``) or None per key."""

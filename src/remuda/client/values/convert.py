@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
 import numpy as np
+import pyarrow as pa
 
 from remuda.client.values.fields import object_hint
 from remuda.datatypes.schema import Column
 from remuda.datatypes.sql import Kind
-from remuda.datatypes.values import PhysicalValue, to_physical
+from remuda.datatypes.values import PhysicalValue, to_physical, values_to_array
 from remuda.errors import DataError, ObjectMismatch, TypeMismatch
 
 Encoder: TypeAlias = Callable[[object], PhysicalValue]
@@ -63,6 +64,31 @@ def encoder(map_name: str, column: Column) -> Encoder:
         return checked(value)
 
     return same
+
+
+def encoded_column(column: Column, encode: Encoder, values: Sequence[object]) -> pa.Array:
+    """Many values of one column in engine form. ``encode`` is the ``encoder`` of the column; values
+    that need no check of their own do not go through it. Raises ObjectMismatch."""
+    if not _plain(column, values):
+        values = [encode(value) for value in values]
+    return values_to_array(values, column.type)  # type: ignore[arg-type]
+
+
+def _plain(column: Column, values: Sequence[object]) -> bool:
+    """Whether all values are physical ones of the column as they are: the same as ``encoder`` asks
+    of each."""
+    kind, types = column.type.kind, set(map(type, values))
+    if len(types) != 1:
+        return False
+    (only,) = types
+    if only is int:
+        limit = _INTEGER_LIMITS.get(kind, 0)
+        numbers: Sequence[int] = values  # type: ignore[assignment]
+        return -limit <= min(numbers) and max(numbers) < limit
+    if only is str:
+        whole = kind is Kind.VARCHAR and column.type.length is None
+        return whole and "".join(values).isascii()  # type: ignore[arg-type]
+    return _EXACT.get(kind) == (only,)
 
 
 def _checked(map_name: str, column: Column, value: object) -> PhysicalValue:

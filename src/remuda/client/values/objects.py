@@ -7,19 +7,24 @@ from collections.abc import Callable, Mapping, Sequence
 from operator import itemgetter
 from typing import Any, TypeAlias
 
-from remuda.client.values.convert import Encoder, encoder, mismatch, shown
+import pyarrow as pa
+
+from remuda.client.values.convert import Encoder, encoded_column, encoder, mismatch, shown
 from remuda.client.values.decoding import decoder
 from remuda.client.values.defaults import Defaults
 from remuda.client.values.fields import Shape, class_shape, object_hint, shape_of
 from remuda.client.values.row import Row, row_class
+from remuda.datatypes.arrow import engine_schema
 from remuda.datatypes.schema import KEY_COLUMN, ROW_ID, VALUE_COLUMN, MapSchema, ValueShape
-from remuda.datatypes.values import PhysicalValue
+from remuda.datatypes.values import PhysicalValue, array_to_values
 from remuda.errors import ObjectMismatch
 
 PhysicalRow: TypeAlias = tuple[PhysicalValue, ...]
 _Build: TypeAlias = Callable[[Sequence[Any]], Any]
 
 _FROM_KEY, _NULL, _FROM_VALUE = 0, 1, 2
+_Step: TypeAlias = tuple[int, int, Encoder]
+"""Source, position in the source, encoder."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -27,7 +32,7 @@ class _Plan:
     """Where each column of a row comes from, for values of one shape."""
 
     shape: Shape
-    steps: tuple[tuple[int, int, Encoder], ...]  # (source, position in the source, encoder)
+    steps: tuple[_Step, ...]
     repeated: tuple[tuple[int, int, Encoder], ...]  # key columns the value holds as well
     defaults: tuple[int, ...] = ()  # columns without a field, which get their default
 
@@ -46,6 +51,7 @@ class ObjectCodec:
         self.schema = schema
         self.key_types = tuple(schema.columns[i].type for i in schema.key_positions)
         self._encoders = tuple(encoder(schema.name, column) for column in schema.columns)
+        self._arrow = engine_schema(schema)
         self._decoders = tuple(
             (i, d) for i, column in enumerate(schema.columns) if (d := decoder(column)) is not None
         )
@@ -56,6 +62,7 @@ class ObjectCodec:
         self._plans_by_class: dict[type, _Plan] = {}
         """Of classes whose objects all have the same fields, unlike mappings."""
         self.build_value = self._value_builder(value_type)
+        self._build_values = self._values_builder(value_type)
         self.value = self._decoded_value if self._decoders else self.build_value
         """The value object of a physical row."""
         self.build_key = self._key_builder(key_type)
@@ -105,7 +112,92 @@ class ObjectCodec:
             values[position] = self._defaults.value(position)
         return tuple(values)
 
+    # --- many objects to columns ---
+
+    def key_columns(self, keys: Sequence[object]) -> list[pa.Array] | None:
+        """The columns of many keys in engine form, if they are plain values of a single column;
+        None otherwise (``key`` then takes each apart, and tells what is wrong with it)."""
+        if not self._scalar_key or set(map(type, keys)) not in _PLAIN_KEYS:
+            return None
+        column = self.schema.columns[self.schema.key_positions[0]]
+        try:
+            return [encoded_column(column, self._key_encoders[0], keys)]
+        except ObjectMismatch:
+            return None
+
+    def batch(self, pairs: Sequence[tuple[Any, Any]]) -> pa.RecordBatch | None:
+        """The rows of many entries in engine form, made column by column; of pairs with the same
+        key the last one counts. None where ``row`` must look at each: the values are taken apart in
+        several ways, a key column is in the value as well, a column has a default, keys are of
+        several columns, or something does not fit, which ``row`` then says better."""
+        keys, values = zip(*pairs, strict=True)
+        key_columns = self.key_columns(keys)
+        if key_columns is None:
+            return None
+        last = dict(pairs)
+        if len(last) < len(pairs):
+            keys, values = tuple(last), tuple(last.values())
+            key_columns = self.key_columns(keys)
+            assert key_columns is not None
+        arrays: list[pa.Array] = []
+        try:
+            found = self._fields(values)
+            if found is None:
+                return None
+            steps, fields = found
+            for source, index, encode in steps:
+                position = len(arrays)
+                if source == _FROM_VALUE:
+                    column = self.schema.columns[position]
+                    arrays.append(encoded_column(column, encode, fields[index]))
+                elif source == _FROM_KEY:
+                    arrays.append(key_columns[index])
+                else:
+                    arrays.append(pa.nulls(len(values), self._arrow.field(position).type))
+        except ObjectMismatch:
+            return None
+        return pa.RecordBatch.from_arrays(arrays, schema=self._arrow)
+
+    def _fields(
+        self, values: Sequence[object]
+    ) -> tuple[Sequence[_Step], Sequence[Sequence[object]]] | None:
+        """Where each column comes from, and the fields of all values, if the values are taken apart
+        in one way, and each column by itself. Raises ObjectMismatch."""
+        if self.schema.value_shape is ValueShape.SCALAR:
+            return None if None in values else (self._scalar_steps(), [values])
+        if len(set(map(type, values))) != 1:
+            return None
+        first = values[0]
+        if isinstance(first, Mapping) and len(set(map(tuple, values))) != 1:  # type: ignore[arg-type]
+            return None
+        plan = self._plan_of(first)
+        if plan.repeated or plan.defaults:
+            return None
+        return plan.steps, list(zip(*map(plan.shape.take, values), strict=True))
+
+    def _scalar_steps(self) -> list[_Step]:
+        schema = self.schema
+        value, keys = schema.position[VALUE_COLUMN], schema.key_positions
+        return [
+            (_FROM_VALUE, 0, encode)
+            if position == value
+            else (_FROM_KEY, keys.index(position), encode)
+            if position in keys
+            else (_NULL, 0, encode)
+            for position, encode in enumerate(self._encoders)
+        ]
+
     # --- rows to objects ---
+
+    def values(self, batch: pa.RecordBatch) -> list[Any]:
+        """The value objects of rows in engine form."""
+        columns: list[Sequence[Any]] = [
+            array_to_values(array, column.type)
+            for array, column in zip(batch.columns, self.schema.columns, strict=True)
+        ]
+        for position, decode in self._decoders:
+            columns[position] = list(map(decode, columns[position]))
+        return self._build_values(columns)
 
     def python_row(self, row: Sequence[PhysicalValue]) -> Sequence[Any]:
         """Python values of a physical row."""
@@ -131,6 +223,19 @@ class ObjectCodec:
             names = [name for name in schema.position if not _anonymous(schema, name)]
             return _picker(row_class(tuple(names))._make, [schema.position[n] for n in names])
         return _constructor(schema, value_type, shape)
+
+    def _values_builder(
+        self, value_type: type | None
+    ) -> Callable[[Sequence[Sequence[Any]]], list[Any]]:
+        """``build_value`` for all rows, given their columns. No step in between for those classes
+        that take their fields by position."""
+        schema, build = self.schema, self.build_value
+        shape = None if value_type is None else class_shape(value_type)
+        scalar = schema.value_shape is ValueShape.SCALAR
+        if shape is None or value_type is None or scalar or not _takes_all(value_type):
+            return lambda columns: list(map(build, zip(*columns, strict=True)))
+        positions = [schema.position[name] for name in shape.names]
+        return lambda columns: list(map(value_type, *[columns[i] for i in positions]))
 
     def _key_builder(self, key_type: type | None) -> _Build:
         schema = self.schema
@@ -212,6 +317,7 @@ class ObjectCodec:
 
 
 _NONE = (None,)
+_PLAIN_KEYS = ({int}, {str})
 _PLANS_KEPT = 1000
 
 
@@ -249,6 +355,13 @@ def _constructor(schema: MapSchema, cls: type, shape: Shape) -> _Build:
         return lambda values: cls(values[only])
     take = itemgetter(*positions)
     return lambda values: cls(*take(values))
+
+
+def _takes_all(cls: type) -> bool:
+    """Whether an object of the class is made of all of its fields, by position."""
+    if not dataclasses.is_dataclass(cls):
+        return not issubclass(cls, Row)
+    return all(field.init and not field.kw_only for field in dataclasses.fields(cls))
 
 
 def _keyword_only(cls: type) -> bool:

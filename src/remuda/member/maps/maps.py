@@ -11,23 +11,22 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Protocol
 
-import pyarrow as pa
 from google.protobuf.message import Message
 
 from remuda.datatypes.timestamp import FOREVER, expiry
-from remuda.datatypes.values import arrays_to_rows
 from remuda.datatypes.view import View
-from remuda.errors import LimitExceeded, NotServed, RemudaError, ViewChanged
+from remuda.errors import NotServed, RemudaError, ViewChanged
 from remuda.member.base.core import Call, Core, bug, nothing_done
 from remuda.member.base.forwarding import ForwardedCall, Forwarding, LocalCall
 from remuda.member.base.peers import Peers
 from remuda.member.commits.commits import Commits
-from remuda.member.commits.writes import StagedWrite, through_views
+from remuda.member.commits.writes import StagedWrite
+from remuda.member.maps.column_gets import get_columns, with_keys
+from remuda.member.maps.column_puts import ColumnPuts
 from remuda.member.maps.open_map import OpenMap
 from remuda.member.maps.reads import outdated, present, read_packed
 from remuda.member.maps.writes import ALWAYS, IF_ABSENT, MapWrites, chosen, one_of_several, ttl_of
 from remuda.member.transactions.transactions import Transactions
-from remuda.rpc import arrow_stream
 from remuda.rpc.messages import user_pb2
 from remuda.rpc.messages.user_pb2 import RpcType
 from remuda.rpc.point_encoding import ROWS_OUTDATED, encode_rows
@@ -64,6 +63,8 @@ class Maps:
         self._forwarding = forwarding
         self._transactions = transactions
         self.writes = MapWrites(core, transactions)
+        columns = ColumnPuts(core, peers, commits, forwarding, transactions, self)
+        self.on_put_batch = columns.on_put_batch
         self._open: dict[int, OpenMap] = {}
         self.transactional: InTransaction | None = None
 
@@ -92,6 +93,10 @@ class Maps:
             raise NotServed(f"member {self._core.number} is starting")
         return self.transactional
 
+    def serve_in_transaction(self, call: Call) -> None:
+        """A batch of rows that belongs to a transaction."""
+        self.in_transaction().on_put_batch(call)
+
     def forget(self, map_id: int) -> None:
         self._open.pop(map_id, None)
 
@@ -107,8 +112,12 @@ class Maps:
         self._core.observe_client(message.context)
         found = self._asked(message)
         if message.transaction or message.HasField("begin"):
-            self.in_transaction().on_get(call, message, found)
+            self.in_transaction().on_get(call, with_keys(message, found), found)
             return
+        if message.HasField("key_batch"):
+            if get_columns(self._core, call, message, found):
+                return
+            with_keys(message, found)
         keys = found.unpack_keys(message.keys)
         partitions = list(map(found.router.key_partition, keys))
         owner = self.owner_of(found, partitions, call)
@@ -407,97 +416,7 @@ class Maps:
             self._commits.end_turn(schema.map_id, write.job)
         self.tell(call, found, olds, message.want_old)
 
-    # --- batches and sizes --------------------------------------------------------------------
-
-    def on_put_batch(self, call: Call) -> None:
-        message = user_pb2.PutBatchRequest.FromString(call.pbody)
-        self._core.observe_client(message.context)
-        if message.transaction:
-            self.in_transaction().on_put_batch(call)
-            return
-        self._core.departure.require_staying()
-        found = self.open(message.map, message.map_id, message.schema_version)
-        batches = arrow_stream.decode(call.dbody)
-        for batch in batches:
-            self._core.constraints.check(batch, found.schema)
-        self._core.serve(call, self._put_batch(call, message, found, batches))
-
-    async def _put_batch(
-        self,
-        call: Call,
-        message: user_pb2.PutBatchRequest,
-        found: OpenMap,
-        batches: list[pa.RecordBatch],
-    ) -> None:
-        core, view = self._core, self._core.view
-        if found.schema.uniques:
-            await self._put_unique(call, message, found, batches)
-            return
-        members = core.live_members()
-        parts = [found.router.split(batch, view, members) for batch in batches]
-        owners = {owner for part in parts for owner in part}
-        rows = sum(batch.num_rows for batch in batches)
-        if owners <= {core.number} and not self._transactions.backed:
-            await self._commits.settled(found.schema.map_id)
-            core.store(found.schema.map_id, found.schema.version)  # altered meanwhile?
-            if core.view is not view or not core.ready:
-                self.serve(call)
-                return
-        if owners <= {core.number} and self._transactions.direct(found.store):
-            at = core.timestamp()
-            ttl = ttl_of(message)
-            ttl = found.store.schema.options.ttl if ttl is None else ttl
-            for batch in batches:  # all of them first: all rows are put or none
-                core.room.admit_rows(found.schema, batch, primary=True)
-            for batch in batches:
-                found.store.upsert_batch(batch, at, ttl)
-        elif len(owners) == 1 and owners != {core.number}:
-            self._forwarding.pass_on(call, owners.pop())
-            return
-        else:
-            await through_views(lambda _attempt: self._put_staged(found, batches, ttl_of(message)))
-        found.store.counters.put(rows, core.clock.last)
-        call.reply(RpcType.MAP_PUT_BATCH, user_pb2.Count(count=rows, context=core.context()))
-
-    async def _put_unique(
-        self,
-        call: Call,
-        message: user_pb2.PutBatchRequest,
-        found: OpenMap,
-        batches: list[pa.RecordBatch],
-    ) -> None:
-        """As a transaction, which is no way for very many rows."""
-        limit = self._core.config.transaction_memory
-        if sum(batch.nbytes for batch in batches) > limit:
-            raise LimitExceeded(
-                f'rows of map "{found.schema.name}" with more than {limit} bytes cannot be put '
-                "together: the map has unique indexes",
-                hint="Put fewer rows at a time, or raise transaction_memory of the members.",
-            )
-        types = [column.type for column in found.schema.columns]
-        keyed = [
-            (found.key_of(row), row)
-            for batch in batches
-            for row in arrays_to_rows(batch.columns, types)
-        ]
-        read = partial(self.read, found)
-        await self.writes.put_atomically(found, ALWAYS, keyed, read, ttl_of(message))
-        found.store.counters.put(len(keyed), self._core.clock.last)
-        count = user_pb2.Count(count=len(keyed), context=self._core.context())
-        call.reply(RpcType.MAP_PUT_BATCH, count)
-
-    async def _put_staged(
-        self, found: OpenMap, batches: list[pa.RecordBatch], ttl: int | None
-    ) -> None:
-        write = StagedWrite(self._core, self._peers, self._commits, found.schema)
-        try:
-            with nothing_done():
-                for batch in batches:
-                    await write.add(batch)
-                await write.commit(ttl=ttl)
-        except BaseException:
-            write.abort()
-            raise
+    # --- sizes ---------------------------------------------------------------------------------
 
     def on_size(self, call: Call) -> None:
         message = user_pb2.MapName.FromString(call.pbody)

@@ -53,6 +53,10 @@ class Router:
         arrays = [batch.column(position) for position in self.schema.partition_positions]
         return partitions_of(hash_arrays(arrays, self._types))
 
+    def key_partitions(self, keys: Sequence[pa.Array]) -> npt.NDArray[np.uint16]:
+        """The partition of each key; the columns of the keys are given."""
+        return partitions_of(hash_arrays([keys[index] for index in self._in_key], self._types))
+
     def shares(
         self, batch: pa.RecordBatch, view: View, members: Sequence[int]
     ) -> tuple[list[Share], frozenset[int]]:

@@ -743,7 +743,7 @@ class Count(_message.Message):
     def __init__(self, count: _Optional[int] = ..., context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ...) -> None: ...
 
 class KeysRequest(_message.Message):
-    __slots__ = ("map", "map_id", "schema_version", "keys", "want_old", "keys_only", "context", "transaction", "read_timestamp", "ttl", "for_write", "begin", "newest", "known", "traceparent")
+    __slots__ = ("map", "map_id", "schema_version", "keys", "want_old", "keys_only", "context", "transaction", "read_timestamp", "ttl", "for_write", "begin", "newest", "known", "key_batch", "traceparent")
     MAP_FIELD_NUMBER: _ClassVar[int]
     MAP_ID_FIELD_NUMBER: _ClassVar[int]
     SCHEMA_VERSION_FIELD_NUMBER: _ClassVar[int]
@@ -758,6 +758,7 @@ class KeysRequest(_message.Message):
     BEGIN_FIELD_NUMBER: _ClassVar[int]
     NEWEST_FIELD_NUMBER: _ClassVar[int]
     KNOWN_FIELD_NUMBER: _ClassVar[int]
+    KEY_BATCH_FIELD_NUMBER: _ClassVar[int]
     TRACEPARENT_FIELD_NUMBER: _ClassVar[int]
     map: str
     map_id: int
@@ -773,8 +774,9 @@ class KeysRequest(_message.Message):
     begin: TransactionBegin
     newest: bool
     known: bool
+    key_batch: bytes
     traceparent: str
-    def __init__(self, map: _Optional[str] = ..., map_id: _Optional[int] = ..., schema_version: _Optional[int] = ..., keys: _Optional[_Iterable[bytes]] = ..., want_old: _Optional[bool] = ..., keys_only: _Optional[bool] = ..., context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., transaction: _Optional[str] = ..., read_timestamp: _Optional[int] = ..., ttl: _Optional[int] = ..., for_write: _Optional[bool] = ..., begin: _Optional[_Union[TransactionBegin, _Mapping]] = ..., newest: _Optional[bool] = ..., known: _Optional[bool] = ..., traceparent: _Optional[str] = ...) -> None: ...
+    def __init__(self, map: _Optional[str] = ..., map_id: _Optional[int] = ..., schema_version: _Optional[int] = ..., keys: _Optional[_Iterable[bytes]] = ..., want_old: _Optional[bool] = ..., keys_only: _Optional[bool] = ..., context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., transaction: _Optional[str] = ..., read_timestamp: _Optional[int] = ..., ttl: _Optional[int] = ..., for_write: _Optional[bool] = ..., begin: _Optional[_Union[TransactionBegin, _Mapping]] = ..., newest: _Optional[bool] = ..., known: _Optional[bool] = ..., key_batch: _Optional[bytes] = ..., traceparent: _Optional[str] = ...) -> None: ...
 
 class OptionalRow(_message.Message):
     __slots__ = ("row", "version", "ttl")
@@ -787,16 +789,20 @@ class OptionalRow(_message.Message):
     def __init__(self, row: _Optional[bytes] = ..., version: _Optional[int] = ..., ttl: _Optional[int] = ...) -> None: ...
 
 class RowsResponse(_message.Message):
-    __slots__ = ("rows", "context", "begun", "outdated")
+    __slots__ = ("rows", "context", "begun", "outdated", "batch", "places")
     ROWS_FIELD_NUMBER: _ClassVar[int]
     CONTEXT_FIELD_NUMBER: _ClassVar[int]
     BEGUN_FIELD_NUMBER: _ClassVar[int]
     OUTDATED_FIELD_NUMBER: _ClassVar[int]
+    BATCH_FIELD_NUMBER: _ClassVar[int]
+    PLACES_FIELD_NUMBER: _ClassVar[int]
     rows: _containers.RepeatedCompositeFieldContainer[OptionalRow]
     context: _common_pb2.Context
     begun: TransactionStatus
     outdated: bool
-    def __init__(self, rows: _Optional[_Iterable[_Union[OptionalRow, _Mapping]]] = ..., context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., begun: _Optional[_Union[TransactionStatus, _Mapping]] = ..., outdated: _Optional[bool] = ...) -> None: ...
+    batch: bytes
+    places: bytes
+    def __init__(self, rows: _Optional[_Iterable[_Union[OptionalRow, _Mapping]]] = ..., context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., begun: _Optional[_Union[TransactionStatus, _Mapping]] = ..., outdated: _Optional[bool] = ..., batch: _Optional[bytes] = ..., places: _Optional[bytes] = ...) -> None: ...
 
 class PutRequest(_message.Message):
     __slots__ = ("map", "map_id", "schema_version", "rows", "condition", "want_old", "context", "transaction", "ttl", "traceparent")
