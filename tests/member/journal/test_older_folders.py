@@ -130,6 +130,39 @@ def test_an_older_folder_is_refused() -> None:
     asyncio.run(scenario())
 
 
+def test_a_folder_that_is_younger_than_the_last_note_is_not_refused(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Nobody has noted what it lacks. Nothing is lost that was noted, whoever starts first; nor of
+    what came later if the member starts with an empty folder."""
+
+    async def scenario() -> None:
+        disk = memory_disk()
+        async with logged_cluster(FOLDERS, on_disk(disk), backups=1) as cluster:
+            await (await cluster.client()).sql("CREATE TABLE t (id BIGINT PRIMARY KEY)")
+            await written(cluster, 0, 100)
+            await at_rest(cluster)
+            monkeypatch.setattr(HeardLogs, "changed", lambda *_: None)  # the next one is not due
+            await written(cluster, 100, 150)
+            old = picture(disk)
+            await written(cluster, 150, 200)
+            killed = picture(disk)
+        kept = set()
+        for order in ([A, B, C], [B, C, A]):
+            back = on_disk(put_back(killed, B, old))
+            async with logged_cluster(order, back, backups=1) as cluster:
+                found = await asked(await cluster.client(), "SELECT id FROM t")
+                assert {*range(150)} <= {row[0] for row in found}
+                kept.add(len(found))
+        assert len(kept) == 1
+        assert kept.pop() < 200  # else the folder was not older
+        empty = on_disk(without(killed, B))
+        async with logged_cluster([A, C], empty, late=[B], backups=1, start_without="2") as cluster:
+            assert await count(cluster) == 200
+
+    asyncio.run(scenario())
+
+
 def test_a_log_that_was_cut_off_is_refused_also_after_a_restart() -> None:
     async def scenario() -> None:
         disk = memory_disk()
