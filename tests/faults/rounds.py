@@ -202,8 +202,7 @@ class Round:
         self._say(f"thaw {victim}")
         self.processes.thaw(victim)
         time.sleep(self.heartbeat_timeout)
-        if victim.alive and victim.number not in self._members():
-            self._expect_gone(victim)
+        self._expect_inside_or_ended(victim)
         if not victim.alive:
             self._say(f"{victim} has ended itself")
 
@@ -265,7 +264,8 @@ class Round:
             self._say(f"which took {took:.2f} s, longer than a lease: it may be dropped")
             return
         assert victim.alive, f"{victim} has ended after its connections were reset"
-        assert victim.number in self._members(), f"{victim} was dropped after a reset"
+        self._expect_inside_or_ended(victim)
+        assert victim.alive, f"{victim} was dropped after a reset"
 
     @property
     def _networks(self) -> Namespaces:
@@ -294,25 +294,27 @@ class Round:
         self._say("heal")
         self._networks.heal()
         time.sleep(self.heartbeat_timeout)
-        inside = self._members()
         for member in few:
-            if member.number not in inside:
-                self._expect_gone(member)
+            self._expect_inside_or_ended(member)
         away.update(self.watcher._core.view.unreachable)
         if away:
             self.donated += len(away)
             self._say(f"{len(away)} partitions were unreachable")
 
-    def _expect_gone(self, member: Member) -> None:
+    def _expect_inside_or_ended(self, member: Member) -> None:
+        """A view that was heard has the member, or it has ended. The watcher is asked until it
+        hears one: without an answer nobody can say that the member is out."""
         deadline = time.monotonic() + HEALING / 3
-        while member.alive and time.monotonic() < deadline:
+        while member.alive and member.number not in self._members():
+            assert time.monotonic() < deadline, (
+                f"{member} is out of the view, or nobody says, and it has not ended itself"
+            )
             time.sleep(0.05)
-        assert not member.alive, f"{member} is out of the view and has not ended itself"
 
     # --- looking ---
 
     def _members(self) -> set[int]:
-        """The newest view that the watcher hears of."""
+        """Of the newest view, if the watcher hears of one."""
         try:
             self.watcher.cluster_info()
         except RemudaError:
