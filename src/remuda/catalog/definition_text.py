@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from remuda.datatypes.identifiers import quoted_name
 from remuda.datatypes.index import IndexDefinition
 from remuda.datatypes.map_options import shown
@@ -68,7 +70,28 @@ def _comments(relation: MapSchema | ViewDefinition, kind: str) -> list[str]:
         for column in relation.columns
         if column.comment
     ]
+    if isinstance(relation, MapSchema):
+        found += [
+            f"COMMENT ON {place} IS {_string(text)};"
+            for place, text in _parts(relation, name)
+            if text
+        ]
     return found
+
+
+def _parts(schema: MapSchema, name: str) -> Iterator[tuple[str, str]]:
+    """The constraints and the indexes behind them, with their comments. Other indexes are made by
+    statements of their own."""
+    key = quoted_name(schema.primary_key)
+    yield f"CONSTRAINT {key} ON {name}", schema.key_comment
+    yield f"INDEX {key}", schema.key_index_comment
+    for index in schema.uniques:
+        if index.constraint:
+            unique = quoted_name(index.name)
+            yield f"CONSTRAINT {unique} ON {name}", index.constraint_comment
+            yield f"INDEX {unique}", index.comment
+    for check in schema.checks:
+        yield f"CONSTRAINT {quoted_name(check.name)} ON {name}", check.comment
 
 
 def _string(text: str) -> str:

@@ -95,6 +95,47 @@ def indexes(holder: Holder) -> Iterator[Index]:
             yield Index(index.oid, table, index.name, schema, index.names, index)
 
 
+@dataclass(frozen=True, slots=True)
+class Comment:
+    """``relation`` is the catalog that lists the object (``pg_description.classoid``); ``place``
+    is the number of a column, 0 for the object itself."""
+
+    relation: int
+    oid: int
+    place: int
+    text: str
+
+
+CLASS_OID: Final = 1259
+"""``pg_class`` itself, as the catalog of an object."""
+CONSTRAINT_OID: Final = 2606
+"""``pg_constraint`` itself."""
+SCHEMA_OID: Final = 2615
+"""``pg_namespace`` itself."""
+
+
+def comments(holder: Holder) -> Iterator[Comment]:
+    """The comments on maps, views, columns, indexes and constraints, and on the schema of users."""
+    return (comment for comment in _every_comment(holder) if comment.text)
+
+
+def _every_comment(holder: Holder) -> Iterator[Comment]:
+    yield Comment(SCHEMA_OID, SCHEMAS[PUBLIC], 0, "standard public schema")
+    for relation in relations(holder):
+        if isinstance(relation.source, MapSchema | ViewDefinition):
+            yield Comment(CLASS_OID, relation.oid, 0, relation.source.comment)
+        for place, column in enumerate(relation.columns, 1):
+            yield Comment(CLASS_OID, relation.oid, place, column.comment)
+    for schema in holder.maps:
+        yield Comment(CLASS_OID, schema.key_index_oid, 0, schema.key_index_comment)
+        yield Comment(CONSTRAINT_OID, schema.key_oid, 0, schema.key_comment)
+        for check in schema.checks:
+            yield Comment(CONSTRAINT_OID, check.oid, 0, check.comment)
+        for index in schema.indexes:
+            yield Comment(CLASS_OID, index.oid, 0, index.comment)
+            yield Comment(CONSTRAINT_OID, index.constraint_oid, 0, index.constraint_comment)
+
+
 def access_method(index: Index) -> str:
     """PostgreSQL's name for the kind of an index. Keys are unique, as only a btree is there."""
     if index.definition is None or index.definition.kind is IndexKind.SORTED:

@@ -49,6 +49,8 @@ class IndexDefinition:
     oid: int = field(default=0, compare=False, repr=False)
     constraint_oid: int = field(default=0, compare=False, repr=False)
     """Of the constraint that has made it."""
+    comment: str = field(default="", compare=False, repr=False)
+    constraint_comment: str = field(default="", compare=False, repr=False)
 
     @property
     def names(self) -> tuple[str, ...]:

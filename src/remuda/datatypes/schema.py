@@ -46,6 +46,7 @@ class Check:
     oid: int = field(default=0, compare=False, repr=False)
     """Of the constraint. The catalog gives all OIDs (``catalog.oids``); two definitions that differ
     in them only are equal."""
+    comment: str = field(default="", compare=False, repr=False)
 
 
 @dataclass(frozen=True)
@@ -108,6 +109,9 @@ class MapSchema:
     key_oid: int = field(default=0, compare=False, repr=False)
     """Of the primary key's constraint."""
     key_index_oid: int = field(default=0, compare=False, repr=False)
+    key_comment: str = field(default="", compare=False, repr=False)
+    """On the primary key's constraint."""
+    key_index_comment: str = field(default="", compare=False, repr=False)
 
     @property
     def primary_key(self) -> str:

@@ -276,6 +276,8 @@ def _encode_index(index: IndexDefinition) -> common_pb2.Index:
         nulls_equal=not index.nulls_distinct or None,
         oid=index.oid or None,
         constraint_oid=index.constraint_oid or None,
+        comment=index.comment or None,
+        constraint_comment=index.constraint_comment or None,
     )
 
 
@@ -299,6 +301,8 @@ def _decode_index(message: common_pb2.Index) -> IndexDefinition:
         nulls_distinct=not message.nulls_equal,
         oid=message.oid,
         constraint_oid=message.constraint_oid,
+        comment=message.comment,
+        constraint_comment=message.constraint_comment,
     )
 
 
@@ -342,7 +346,12 @@ def encode_schema(schema: MapSchema) -> common_pb2.MapSchema:
         map_id=schema.map_id,
         version=schema.version,
         checks=[
-            common_pb2.Check(name=check.name, text=check.text, oid=check.oid or None)
+            common_pb2.Check(
+                name=check.name,
+                text=check.text,
+                oid=check.oid or None,
+                comment=check.comment or None,
+            )
             for check in schema.checks
         ],
         comment=schema.comment or None,
@@ -353,6 +362,8 @@ def encode_schema(schema: MapSchema) -> common_pb2.MapSchema:
         oid=schema.oid or None,
         key_oid=schema.key_oid or None,
         key_index_oid=schema.key_index_oid or None,
+        key_comment=schema.key_comment or None,
+        key_index_comment=schema.key_index_comment or None,
     )
 
 
@@ -366,7 +377,9 @@ def decode_schema(message: common_pb2.MapSchema) -> MapSchema:
         value_shape=ValueShape(message.value_shape or ValueShape.ROW.value),
         map_id=message.map_id,
         version=message.version,
-        checks=tuple(Check(check.name, check.text, check.oid) for check in message.checks),
+        checks=tuple(
+            Check(check.name, check.text, check.oid, check.comment) for check in message.checks
+        ),
         comment=message.comment,
         columns_made=message.columns_made,
         key_name=message.key_name,
@@ -375,6 +388,8 @@ def decode_schema(message: common_pb2.MapSchema) -> MapSchema:
         oid=message.oid,
         key_oid=message.key_oid,
         key_index_oid=message.key_index_oid,
+        key_comment=message.key_comment,
+        key_index_comment=message.key_index_comment,
     )
 
 

@@ -18,8 +18,9 @@ from remuda.sql.changes.merge import bind_merge
 from remuda.sql.changes.modify import bind_change, bind_truncate
 from remuda.sql.definitions.alter import bind_alter
 from remuda.sql.definitions.analyze import bind_analyze
+from remuda.sql.definitions.comments import bind_comment
 from remuda.sql.definitions.index_definitions import bind_create_index, bind_drop_index
-from remuda.sql.definitions.schemas import bind_comment, bind_create, bind_drop, bind_show
+from remuda.sql.definitions.schemas import bind_create, bind_drop, bind_show
 from remuda.sql.expressions.expressions import ExpressionBinder, Forbidding
 from remuda.sql.expressions.item_effects import EffectItems
 from remuda.sql.queries.queries import bind_query

@@ -131,14 +131,16 @@ class Column(_message.Message):
     def __init__(self, name: _Optional[str] = ..., type: _Optional[_Union[SqlType, _Mapping]] = ..., nullable: _Optional[bool] = ..., default_text: _Optional[str] = ..., default_constant: _Optional[bool] = ..., default_value: _Optional[_Union[Value, _Mapping]] = ..., comment: _Optional[str] = ..., id: _Optional[int] = ..., missing: _Optional[_Union[Value, _Mapping]] = ..., default_oid: _Optional[int] = ...) -> None: ...
 
 class Check(_message.Message):
-    __slots__ = ("name", "text", "oid")
+    __slots__ = ("name", "text", "oid", "comment")
     NAME_FIELD_NUMBER: _ClassVar[int]
     TEXT_FIELD_NUMBER: _ClassVar[int]
     OID_FIELD_NUMBER: _ClassVar[int]
+    COMMENT_FIELD_NUMBER: _ClassVar[int]
     name: str
     text: str
     oid: int
-    def __init__(self, name: _Optional[str] = ..., text: _Optional[str] = ..., oid: _Optional[int] = ...) -> None: ...
+    comment: str
+    def __init__(self, name: _Optional[str] = ..., text: _Optional[str] = ..., oid: _Optional[int] = ..., comment: _Optional[str] = ...) -> None: ...
 
 class ViewDefinition(_message.Message):
     __slots__ = ("name", "text", "columns", "uses", "comment", "view_id", "names", "oid")
@@ -161,7 +163,7 @@ class ViewDefinition(_message.Message):
     def __init__(self, name: _Optional[str] = ..., text: _Optional[str] = ..., columns: _Optional[_Iterable[_Union[Column, _Mapping]]] = ..., uses: _Optional[_Iterable[str]] = ..., comment: _Optional[str] = ..., view_id: _Optional[int] = ..., names: _Optional[_Iterable[str]] = ..., oid: _Optional[int] = ...) -> None: ...
 
 class Index(_message.Message):
-    __slots__ = ("name", "kind", "columns", "descending", "index_id", "ready", "unique", "constraint", "nulls_equal", "oid", "constraint_oid")
+    __slots__ = ("name", "kind", "columns", "descending", "index_id", "ready", "unique", "constraint", "nulls_equal", "oid", "constraint_oid", "comment", "constraint_comment")
     NAME_FIELD_NUMBER: _ClassVar[int]
     KIND_FIELD_NUMBER: _ClassVar[int]
     COLUMNS_FIELD_NUMBER: _ClassVar[int]
@@ -173,6 +175,8 @@ class Index(_message.Message):
     NULLS_EQUAL_FIELD_NUMBER: _ClassVar[int]
     OID_FIELD_NUMBER: _ClassVar[int]
     CONSTRAINT_OID_FIELD_NUMBER: _ClassVar[int]
+    COMMENT_FIELD_NUMBER: _ClassVar[int]
+    CONSTRAINT_COMMENT_FIELD_NUMBER: _ClassVar[int]
     name: str
     kind: str
     columns: _containers.RepeatedScalarFieldContainer[str]
@@ -184,7 +188,9 @@ class Index(_message.Message):
     nulls_equal: bool
     oid: int
     constraint_oid: int
-    def __init__(self, name: _Optional[str] = ..., kind: _Optional[str] = ..., columns: _Optional[_Iterable[str]] = ..., descending: _Optional[_Iterable[bool]] = ..., index_id: _Optional[int] = ..., ready: _Optional[bool] = ..., unique: _Optional[bool] = ..., constraint: _Optional[bool] = ..., nulls_equal: _Optional[bool] = ..., oid: _Optional[int] = ..., constraint_oid: _Optional[int] = ...) -> None: ...
+    comment: str
+    constraint_comment: str
+    def __init__(self, name: _Optional[str] = ..., kind: _Optional[str] = ..., columns: _Optional[_Iterable[str]] = ..., descending: _Optional[_Iterable[bool]] = ..., index_id: _Optional[int] = ..., ready: _Optional[bool] = ..., unique: _Optional[bool] = ..., constraint: _Optional[bool] = ..., nulls_equal: _Optional[bool] = ..., oid: _Optional[int] = ..., constraint_oid: _Optional[int] = ..., comment: _Optional[str] = ..., constraint_comment: _Optional[str] = ...) -> None: ...
 
 class MapOptions(_message.Message):
     __slots__ = ("ttl", "max_idle", "eviction", "max_entries", "max_bytes", "async_backups", "change_retention", "change_retention_bytes")
@@ -207,7 +213,7 @@ class MapOptions(_message.Message):
     def __init__(self, ttl: _Optional[int] = ..., max_idle: _Optional[int] = ..., eviction: _Optional[str] = ..., max_entries: _Optional[int] = ..., max_bytes: _Optional[int] = ..., async_backups: _Optional[bool] = ..., change_retention: _Optional[int] = ..., change_retention_bytes: _Optional[int] = ...) -> None: ...
 
 class MapSchema(_message.Message):
-    __slots__ = ("name", "columns", "key", "partition_by", "replicated", "value_shape", "map_id", "version", "checks", "comment", "columns_made", "key_name", "oid", "key_oid", "key_index_oid", "indexes", "options")
+    __slots__ = ("name", "columns", "key", "partition_by", "replicated", "value_shape", "map_id", "version", "checks", "comment", "columns_made", "key_name", "oid", "key_oid", "key_index_oid", "key_comment", "key_index_comment", "indexes", "options")
     NAME_FIELD_NUMBER: _ClassVar[int]
     COLUMNS_FIELD_NUMBER: _ClassVar[int]
     KEY_FIELD_NUMBER: _ClassVar[int]
@@ -223,6 +229,8 @@ class MapSchema(_message.Message):
     OID_FIELD_NUMBER: _ClassVar[int]
     KEY_OID_FIELD_NUMBER: _ClassVar[int]
     KEY_INDEX_OID_FIELD_NUMBER: _ClassVar[int]
+    KEY_COMMENT_FIELD_NUMBER: _ClassVar[int]
+    KEY_INDEX_COMMENT_FIELD_NUMBER: _ClassVar[int]
     INDEXES_FIELD_NUMBER: _ClassVar[int]
     OPTIONS_FIELD_NUMBER: _ClassVar[int]
     name: str
@@ -240,9 +248,11 @@ class MapSchema(_message.Message):
     oid: int
     key_oid: int
     key_index_oid: int
+    key_comment: str
+    key_index_comment: str
     indexes: _containers.RepeatedCompositeFieldContainer[Index]
     options: MapOptions
-    def __init__(self, name: _Optional[str] = ..., columns: _Optional[_Iterable[_Union[Column, _Mapping]]] = ..., key: _Optional[_Iterable[str]] = ..., partition_by: _Optional[_Iterable[str]] = ..., replicated: _Optional[bool] = ..., value_shape: _Optional[str] = ..., map_id: _Optional[int] = ..., version: _Optional[int] = ..., checks: _Optional[_Iterable[_Union[Check, _Mapping]]] = ..., comment: _Optional[str] = ..., columns_made: _Optional[int] = ..., key_name: _Optional[str] = ..., oid: _Optional[int] = ..., key_oid: _Optional[int] = ..., key_index_oid: _Optional[int] = ..., indexes: _Optional[_Iterable[_Union[Index, _Mapping]]] = ..., options: _Optional[_Union[MapOptions, _Mapping]] = ...) -> None: ...
+    def __init__(self, name: _Optional[str] = ..., columns: _Optional[_Iterable[_Union[Column, _Mapping]]] = ..., key: _Optional[_Iterable[str]] = ..., partition_by: _Optional[_Iterable[str]] = ..., replicated: _Optional[bool] = ..., value_shape: _Optional[str] = ..., map_id: _Optional[int] = ..., version: _Optional[int] = ..., checks: _Optional[_Iterable[_Union[Check, _Mapping]]] = ..., comment: _Optional[str] = ..., columns_made: _Optional[int] = ..., key_name: _Optional[str] = ..., oid: _Optional[int] = ..., key_oid: _Optional[int] = ..., key_index_oid: _Optional[int] = ..., key_comment: _Optional[str] = ..., key_index_comment: _Optional[str] = ..., indexes: _Optional[_Iterable[_Union[Index, _Mapping]]] = ..., options: _Optional[_Union[MapOptions, _Mapping]] = ...) -> None: ...
 
 class Member(_message.Message):
     __slots__ = ("number", "uuid", "host", "user_port", "control_port", "data_port", "labels", "former")

@@ -14,6 +14,7 @@ from remuda.catalog.pg_objects import (
     PG_CATALOG_OID,
     SCHEMAS,
     Relation,
+    comments,
     index_text,
     indexes,
     number_of,
@@ -47,10 +48,6 @@ from remuda.session.system.functions import pg_operator, pg_proc
 from remuda.session.system.rows import Row, row
 from remuda.sql.definitions.constraints import condition_columns
 
-CLASS_OID: Final = 1259
-"""``pg_class`` itself, in ``pg_description.classoid``."""
-_SCHEMA_OID: Final = 2615
-"""``pg_namespace``."""
 UTF8: Final = 6
 DEFAULT_TABLESPACE: Final = 1663
 NO_LIMIT: Final = -1
@@ -217,25 +214,11 @@ DESCENDING: Final = 3
 
 
 def pg_description(catalog: Catalog) -> Iterator[Row]:
-    yield row(
-        "pg_description", objoid=SCHEMAS[PUBLIC], classoid=_SCHEMA_OID,
-        description="standard public schema",
-    )  # fmt: skip
-    for relation in relations(catalog):
-        source = relation.source
-        if not isinstance(source, MapSchema | ViewDefinition):
-            continue
-        if source.comment:
-            yield _comment(relation, 0, source.comment)
-        for place, column in enumerate(relation.columns, 1):
-            if column.comment:
-                yield _comment(relation, place, column.comment)
-
-
-def _comment(relation: Relation, place: int, text: str) -> Row:
-    return row(
-        "pg_description", objoid=relation.oid, classoid=CLASS_OID, objsubid=place, description=text
-    )
+    for comment in comments(catalog):
+        yield row(
+            "pg_description", objoid=comment.oid, classoid=comment.relation,
+            objsubid=comment.place, description=comment.text,
+        )  # fmt: skip
 
 
 def pg_database(_catalog: Catalog) -> Iterator[Row]:

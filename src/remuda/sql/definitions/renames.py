@@ -57,7 +57,7 @@ def with_renamed_checks(before: MapSchema, after: MapSchema, old: str, new: str)
             except RemudaError:
                 continue
             if _shape(means) == _shape(meant):
-                checks.append(Check(check.name, text))
+                checks.append(dataclasses.replace(check, text=text))
                 break
         else:
             raise NotSupported(

@@ -1,11 +1,11 @@
-"""CREATE TABLE, DROP, COMMENT, SHOW: parsed trees -> statements checked against the catalog."""
+"""CREATE TABLE, DROP, SHOW: parsed trees -> statements checked against the catalog."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 
-from remuda.catalog.edits import DropMap, DropView, Edit, PutMap, PutView
+from remuda.catalog.edits import DropMap, DropView, Edit
 from remuda.datatypes.map_options import NO_OPTIONS, refuse_for_replicated
 from remuda.datatypes.schema import (
     KEY_COLUMN,
@@ -52,7 +52,6 @@ from remuda.sql.text.suggest import did_you_mean
 from remuda.sql.trees.syntax import (
     CheckDefinition,
     ColumnDefinition,
-    CommentTree,
     CreateTree,
     DropTree,
     LikeDefinition,
@@ -145,7 +144,7 @@ def _schema(context: Context, tree: CreateTree, columns: list[Column]) -> MapSch
     if schema.replicated and tree.options:
         _refuse_for_replicated(context, schema, tree.options[0].name)
     checks = [
-        check
+        check if "comments" in like.including else replace(check, comment="")
         for like in tree.elements.like
         if "constraints" in like.including
         for check in _map(context, like.name).checks
@@ -153,7 +152,8 @@ def _schema(context: Context, tree: CreateTree, columns: list[Column]) -> MapSch
     schema = with_checks(context, replace(schema, checks=tuple(checks)), tree.elements.checks)
     for like in tree.elements.like:
         if "indexes" in like.including:
-            schema = copied_uniques(context, schema, _map(context, like.name))
+            commented = "comments" in like.including
+            schema = copied_uniques(context, schema, _map(context, like.name), comments=commented)
     return with_uniques(context, schema, tree.elements.uniques)
 
 
@@ -307,7 +307,7 @@ def _partition_by(
     return tuple(name.text for name in tree.partition_by)
 
 
-# --- DROP, COMMENT, SHOW -----------------------------------------------------------------------
+# --- DROP, SHOW --------------------------------------------------------------------------------
 
 
 def bind_drop(context: Context, tree: DropTree, bind: BindQuery) -> CatalogStatement:
@@ -322,7 +322,7 @@ def bind_drop(context: Context, tree: DropTree, bind: BindQuery) -> CatalogState
                 continue
             raise missing(context, name, tree.kind)
         if isinstance(found, MapSchema) != (tree.kind == "TABLE"):
-            raise placed(context, _wrong_kind(found), name)
+            raise placed(context, wrong_kind(found), name)
         edit = DropMap(name.text) if tree.kind == "TABLE" else DropView(name.text)
         if edit not in edits:
             edits.append(edit)
@@ -334,7 +334,7 @@ def bind_drop(context: Context, tree: DropTree, bind: BindQuery) -> CatalogState
     return CatalogStatement(tag, catalog.version, all_edits, notices=tuple(notices))
 
 
-def _wrong_kind(found: MapSchema | ViewDefinition) -> WrongObjectType:
+def wrong_kind(found: MapSchema | ViewDefinition) -> WrongObjectType:
     if isinstance(found, MapSchema):
         return WrongObjectType(
             f'"{found.name}" is not a view', hint="It is a map: write TABLE instead of VIEW."
@@ -342,28 +342,6 @@ def _wrong_kind(found: MapSchema | ViewDefinition) -> WrongObjectType:
     return WrongObjectType(
         f'"{found.name}" is not a map', hint="It is a view: write VIEW instead of TABLE."
     )
-
-
-def bind_comment(context: Context, tree: CommentTree) -> CatalogStatement:
-    found = relation(context.catalog, tree.name.text)
-    if found is None:
-        raise missing(context, tree.name, "VIEW" if tree.kind == "VIEW" else "TABLE")
-    if tree.kind != "COLUMN" and isinstance(found, MapSchema) != (tree.kind == "TABLE"):
-        raise placed(context, _wrong_kind(found), tree.name)
-    if tree.column is None:
-        commented = replace(found, comment=tree.comment)
-    else:
-        names = [column.name for column in found.columns if column.name != ROW_ID]
-        name = known_name(context, tree.column, names, found.name)
-        commented = replace(
-            found,
-            columns=tuple(
-                replace(column, comment=tree.comment) if column.name == name else column
-                for column in found.columns
-            ),
-        )
-    edit = PutMap(commented) if isinstance(commented, MapSchema) else PutView(commented)
-    return CatalogStatement("COMMENT", context.catalog.version, (edit,))
 
 
 def bind_show(context: Context, tree: ShowTree) -> ShowStatement:
@@ -379,7 +357,7 @@ def bind_show(context: Context, tree: ShowTree) -> ShowStatement:
     if tree.what == "COLUMNS":
         return ShowStatement(ShowKind.COLUMNS, found)
     if isinstance(found, MapSchema) != (tree.what == "CREATE TABLE"):
-        raise placed(context, _wrong_kind(found), tree.name)
+        raise placed(context, wrong_kind(found), tree.name)
     return ShowStatement(ShowKind.CREATE, found)
 
 
@@ -393,7 +371,7 @@ def _map(context: Context, name: Name) -> MapSchema:
     if found is None:
         raise missing(context, name, "TABLE")
     if not isinstance(found, MapSchema):
-        raise placed(context, _wrong_kind(found), name)
+        raise placed(context, wrong_kind(found), name)
     return found
 
 

@@ -48,15 +48,20 @@ def with_uniques(
     return schema
 
 
-def copied_uniques(context: Context, schema: MapSchema, like: MapSchema) -> MapSchema:
-    """With the unique indexes of another map, under names of its own (LIKE ... INCLUDING
-    INDEXES)."""
+def copied_uniques(
+    context: Context, schema: MapSchema, like: MapSchema, *, comments: bool
+) -> MapSchema:
+    """With the unique indexes of another map, under names of its own (LIKE ... INCLUDING INDEXES),
+    and with their ``comments``."""
     taken = {index.name for index in _all_indexes(context)}
     for index in like.uniques:
         suffix = "key" if index.constraint else "idx"
         name = _free("_".join([schema.name, *index.names, suffix]), taken)
         taken.add(name)
-        schema = with_index(schema, replace(index, name=name, index_id=0, ready=False))
+        copied = replace(index, name=name, index_id=0, ready=False)
+        if not comments:
+            copied = replace(copied, comment="", constraint_comment="")
+        schema = with_index(schema, copied)
     return schema
 
 

@@ -16,6 +16,7 @@ from sqlglot import exp
 
 from remuda.catalog.definition_text import constraint_text, unique_text
 from remuda.catalog.pg_objects import (
+    comments,
     index_text,
     indexes,
     relations,
@@ -24,7 +25,7 @@ from remuda.catalog.pg_routines import KIND_AGGREGATE, Routine, function_text
 from remuda.catalog.pg_types import ALL_DIGITS, BY_NAME, OBJECTS, SPANS
 from remuda.catalog.system_relations import INFORMATION_SCHEMA, PUBLIC, SYS
 from remuda.datatypes.identifiers import quoted_name
-from remuda.datatypes.schema import MapSchema, ViewDefinition
+from remuda.datatypes.schema import ViewDefinition
 from remuda.datatypes.sql import (
     BIGINT,
     BOOLEAN,
@@ -116,19 +117,14 @@ def _by_oid(made: Callable[[Holder], Mapping[int, str]]) -> Function:
 
 
 def _comments(holder: Holder) -> dict[int, str]:
-    return {
-        r.oid: r.source.comment
-        for r in relations(holder)
-        if isinstance(r.source, MapSchema | ViewDefinition) and r.source.comment
-    }
+    return {comment.oid: comment.text for comment in comments(holder) if not comment.place}
 
 
 def _column_comment(binder: ExpressionBinder, nodes: list[exp.Expr], _node: exp.Expr) -> Expression:
     found = {
-        r.oid * _COLUMNS + place: column.comment
-        for r in relations(Holder(binder.context))
-        for place, column in enumerate(r.columns, 1)
-        if column.comment
+        comment.oid * _COLUMNS + comment.place: comment.text
+        for comment in comments(Holder(binder.context))
+        if comment.place
     }
     place = binder.convert.implicit(binder.bind(nodes[1]), BIGINT, nodes[1])
     times = Call(BIGINT, "*", (_number(binder, nodes[0]), Literal(BIGINT, _COLUMNS)))

@@ -10,7 +10,8 @@
               | one of ``sql.parsing.option_settings``
     CREATE [OR REPLACE] VIEW name [(column, ...)] AS query
     DROP TABLE|MAPPING|VIEW [IF EXISTS] name, ... [CASCADE | RESTRICT]
-    COMMENT ON TABLE|VIEW name | COLUMN name.column IS 'text' | NULL
+    COMMENT ON TABLE|VIEW|INDEX name | COLUMN name.column | CONSTRAINT name ON map
+        IS 'text' | NULL
     SHOW TABLES|MAPS|MAPPINGS|VIEWS  |  SHOW COLUMNS FROM name  |  DESCRIBE name
     SHOW CREATE TABLE|VIEW name
 
@@ -51,6 +52,9 @@ class _Options:
     partition_by: tuple[Name, ...] | None = None
     settings: list[OptionSetting] = field(default_factory=list)
     seen: set[str] = field(default_factory=set)
+
+
+_COMMENTED: Final = "TABLE, VIEW, COLUMN, INDEX, CONSTRAINT"
 
 
 class DefinitionParser(ElementReader):
@@ -205,8 +209,8 @@ class DefinitionParser(ElementReader):
     def comment(self) -> CommentTree:
         self.expect("comment")
         self.expect("on")
-        kind: Literal["TABLE", "VIEW", "COLUMN"] = "TABLE"
-        column = None
+        kind: Literal["TABLE", "VIEW", "COLUMN", "INDEX", "CONSTRAINT"] = "TABLE"
+        part = None
         if self.accept("column"):
             kind = "COLUMN"
             parts = [self.name()]
@@ -214,17 +218,24 @@ class DefinitionParser(ElementReader):
                 parts.append(self.name())
             if len(parts) not in (2, 3):
                 self.fail("Write COMMENT ON COLUMN map.column IS 'text'.")
-            *_, name, column = parts
+            *_, name, part = parts
+        elif self.accept("constraint"):
+            kind = "CONSTRAINT"
+            part = self.name()
+            self.expect("on")
+            name = self.map_name()
         else:
             if self.accept("view"):
                 kind = "VIEW"
+            elif self.accept("index"):
+                kind = "INDEX"
             elif not (self.accept("table") or self.accept("mapping")):
-                self.unsupported("COMMENT ON this", "COMMENT ON TABLE, VIEW, COLUMN")
+                self.unsupported("COMMENT ON this", f"COMMENT ON {_COMMENTED}")
             name = self.map_name()
         self.expect("is")
         comment = "" if self.accept("null") else self.string("Write IS 'text' or IS NULL.").text
         self.end()
-        return CommentTree(kind, name, column, comment)
+        return CommentTree(kind, name, part, comment)
 
     def show(self) -> ShowTree:
         """After the word SHOW."""

@@ -285,11 +285,12 @@ class AlterTree:
 
 @dataclass(frozen=True, slots=True)
 class CommentTree:
-    """``column`` is set for COMMENT ON COLUMN. An empty comment removes what is there."""
+    """``part`` is the column or constraint of the relation ``name``, for COMMENT ON COLUMN and
+    COMMENT ON CONSTRAINT. An empty comment removes the one that is there."""
 
-    kind: Literal["TABLE", "VIEW", "COLUMN"]
+    kind: Literal["TABLE", "VIEW", "COLUMN", "INDEX", "CONSTRAINT"]
     name: Name
-    column: Name | None
+    part: Name | None
     comment: str
     reads_only: Literal[False] = False
 
