@@ -24,6 +24,7 @@ sys.path.insert(0, str(Path(__file__).parent / "selection"))
 import near_tests
 from file_costs import file_of, write_costs
 from files_together import FilesTogether
+from forked_members import ForkedStarts
 from unit_tier import UnitGuard, has_unit_tests, in_unit_tier
 
 GC_THRESHOLDS = (50_000, 20, 100)
@@ -31,6 +32,7 @@ GOLDEN = Path(__file__).parent / "golden"
 NEAR = pytest.StashKey[list[str] | None]()
 """The files of a near run; None if the run is none."""
 NEAR_LINE = pytest.StashKey[str]()
+STARTS = pytest.StashKey[ForkedStarts]()
 SECONDS_OF_FILES: Counter[str] = Counter()
 
 
@@ -64,6 +66,9 @@ def pytest_configure(config: pytest.Config) -> None:
     else:
         files = None
     config.stash[NEAR] = files
+    config.stash[STARTS] = starts = ForkedStarts()
+    starts.install()
+    config.add_cleanup(starts.close)
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -94,10 +99,12 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
     guard = UnitGuard.of(item.config)
     guard.active = in_unit_tier(item.path)
+    starts = item.config.stash[STARTS]
+    starts.active = item.get_closest_marker("real_start") is None
     try:
         return (yield)
     finally:
-        guard.active = False
+        guard.active = starts.active = False
 
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:

@@ -17,6 +17,7 @@ ROOT = Path(__file__).parents[2]
 
 
 @pytest.mark.cluster
+@pytest.mark.real_start
 def test_a_member_starts_in_a_folder_with_modules_of_pythons_names(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

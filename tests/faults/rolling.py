@@ -175,7 +175,7 @@ class Fleet:
     def _spawn(self, place: int, flags: list[str]) -> subprocess.Popen[bytes]:
         self._starts += 1
         user, control, data, door = self._ports[place]
-        command = [sys.executable, "-m", "remuda.member"]
+        command = [sys.executable, "-P", "-m", "remuda.member"]
         command += ["--log-file", str(self.folder / f"member-{place + 1}.log")]
         command += ["--user-port", str(user), "--control-port", str(control)]
         command += ["--data-port", str(data), "--postgres-port", str(door)]

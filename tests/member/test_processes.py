@@ -18,7 +18,7 @@ pytestmark = pytest.mark.cluster
 
 def spawn(*flags: str, pass_fds: tuple[int, ...] = (), **more: Any) -> subprocess.Popen[str]:
     return subprocess.Popen(
-        [sys.executable, "-m", "remuda.member", *flags],
+        [sys.executable, "-P", "-m", "remuda.member", *flags],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -43,6 +43,7 @@ def one_member(*flags: str, **options: Any) -> Iterator[tuple[subprocess.Popen[s
         process.communicate()
 
 
+@pytest.mark.real_start
 def test_a_member_says_where_it_is_and_ends_on_sigterm() -> None:
     with one_member("--cluster-size", "1", "--log-format", "json") as (process, message):
         assert message["ready"] is True
