@@ -24,7 +24,7 @@ from remuda.client.blocking.client import Client, connect
 from remuda.client.network import backoff
 from remuda.cluster.assignment import first_view
 from remuda.datatypes.arrow import engine_schema
-from remuda.datatypes.hashes.keyhash import hash_values, partition_of
+from remuda.datatypes.hashes.keyhash import hasher, partition_of
 from remuda.datatypes.schema import Column, MapSchema
 from remuda.datatypes.values import array_to_values, arrays_to_rows
 from remuda.datatypes.view import MemberInfo, View
@@ -301,7 +301,7 @@ class FakeMember:
     def owner(self, name: str, key: tuple[Any, ...]) -> int:
         schema = self.grid.maps[name]
         types = [schema.columns[i].type for i in schema.key_positions]
-        return self.grid.view.owners[partition_of(hash_values(key, types))]
+        return self.grid.view.owners[partition_of(hasher(types)(key))]
 
     def home(self, name: str, key: tuple[Any, ...]) -> Rows:
         """Where a row of a write of many goes: whoever gets it commits it on all owners."""
@@ -436,7 +436,7 @@ class FakeGrid:
             everything = [member.rows.pop(name, {}) for member in self.members]
             types = [schema.columns[i].type for i in schema.key_positions]
             for key, row in [item for rows in everything for item in rows.items()]:
-                owner = self.view.owners[partition_of(hash_values(key, types))]
+                owner = self.view.owners[partition_of(hasher(types)(key))]
                 self.members[owner - 1].rows.setdefault(name, {})[key] = row
 
     def restart_member(self, number: int) -> int:

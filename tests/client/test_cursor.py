@@ -13,7 +13,7 @@ import pytest
 from remuda.client.blocking.client import connect
 from remuda.client.network import backoff
 from remuda.datatypes import sql
-from remuda.datatypes.hashes.keyhash import hash_values, partition_of
+from remuda.datatypes.hashes.keyhash import hasher, partition_of
 from remuda.datatypes.schema import Column, MapSchema
 from remuda.errors import (
     ConnectionBroken,
@@ -294,7 +294,7 @@ class TestPrepared:
             assert statement(key).fetchone().n == 0
         for key, (number, message) in enumerate(grid.statements):
             assert message.type == user_pb2.PREPARED_STATEMENT_TYPE
-            assert number == grid.view.owners[partition_of(hash_values((key,), (sql.BIGINT,)))]
+            assert number == grid.view.owners[partition_of(hasher((sql.BIGINT,))((key,)))]
 
     def test_sends_the_types_of_the_values(self, statement, grid):
         assert statement.parameter_types == (sql.BIGINT,)

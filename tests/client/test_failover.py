@@ -18,7 +18,7 @@ from remuda.client.network import line
 from remuda.client.network import loop_connections as asyncio_connections
 from remuda.client.requests import requests
 from remuda.datatypes import sql
-from remuda.datatypes.hashes.keyhash import hash_values, partition_of
+from remuda.datatypes.hashes.keyhash import hasher, partition_of
 from remuda.datatypes.schema import Column
 from remuda.datatypes.view import View
 from remuda.errors import (
@@ -474,7 +474,7 @@ def test_a_connection_that_ended_while_idle_is_no_lost_write(grid, monkeypatch):
 
 
 def partition(key):
-    return partition_of(hash_values((key,), [sql.BIGINT]))
+    return partition_of(hasher([sql.BIGINT])((key,)))
 
 
 def numbers_owner(grid, key):

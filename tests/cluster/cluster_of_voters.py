@@ -29,6 +29,14 @@ TROUBLE = 12.0
 PROCESSES_MAX = 9
 
 
+def may_end(membership: Membership) -> bool:
+    """Whether a process that is no member any more may end: not before a majority of the view
+    without it knows of that view, for it may be the only one that could tell them."""
+    members = membership.view.by_number
+    aware = membership._aware & members.keys()
+    return not membership.member and len(aware) >= majority(len(members))
+
+
 class Violation(AssertionError):
     pass
 
@@ -132,7 +140,7 @@ class Process:
                 self.boot(view)
 
     def tick(self) -> None:
-        if self.out or (self.membership is not None and self.membership.may_go):
+        if self.out or (self.membership is not None and may_end(self.membership)):
             self.alive = False
             if not self.leaving:  # it was given up, and comes back as another member
                 self.world.add_new()

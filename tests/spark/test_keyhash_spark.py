@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from remuda.datatypes import sql
-from remuda.datatypes.hashes.keyhash import hash_arrays, hash_values, partition_of, partitions_of
+from remuda.datatypes.hashes.keyhash import hash_arrays, hasher, partition_of, partitions_of
 from remuda.datatypes.sql import SqlType
 from remuda.datatypes.values import from_physical, to_physical, values_to_array
 
@@ -79,7 +79,7 @@ def check(spark: Any, types: list[SqlType], keys: list[list[Any]]) -> None:
     expected = spark_hashes(
         spark, [[literal(v, t) for v, t in zip(key, types, strict=True)] for key in keys]
     )
-    one_by_one = [hash_values(key, types) for key in keys]
+    one_by_one = [hasher(types)(key) for key in keys]
     assert one_by_one == [h for h, _ in expected]
     assert [partition_of(h) for h in one_by_one] == [p for _, p in expected]
     columns = [
@@ -115,7 +115,7 @@ def test_time(spark: Any) -> None:
     spark.conf.set("spark.sql.timeType.enabled", "true")
     micros = 45_296_123_456  # 12:34:56.123456
     expected = spark_hashes(spark, [["TIME '12:34:56.123456'"]])
-    assert hash_values([micros], [sql.TIME]) == expected[0][0]
+    assert hasher([sql.TIME])([micros]) == expected[0][0]
 
 
 def test_values_survive_the_way_of_a_user() -> None:

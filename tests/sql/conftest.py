@@ -11,7 +11,7 @@ from remuda.datatypes.schema import MapSchema, ViewDefinition
 from remuda.errors import RemudaError
 from remuda.plan.explain.logical import logical_text
 from remuda.sql.binder import bind
-from remuda.sql.parsing.parser import parse, parse_script
+from remuda.sql.parsing.parser import parse, split_script
 from remuda.sql.scope.statements import (
     BoundQuery,
     BoundStatement,
@@ -60,8 +60,8 @@ class Catalog:
         return list(self.views)
 
     def create(self, script: str) -> None:
-        for statement in parse_script(script):
-            bound = bind(statement, self)
+        for _, text in split_script(script):
+            bound = bind(parse(text), self)
             assert isinstance(bound, CreateMapStatement)
             self.maps[bound.schema.name] = bound.schema
 

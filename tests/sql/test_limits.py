@@ -8,7 +8,7 @@ from remuda.errors import LimitExceeded, NotSupported, RemudaError, SqlSyntaxErr
 from remuda.limits import STATEMENT_LENGTH_MAX
 from remuda.plan.expression import InList, Literal
 from remuda.sql.binder import bind
-from remuda.sql.parsing.parser import parse, parse_script, split_script
+from remuda.sql.parsing.parser import parse, split_script
 
 DEPTH = 5000
 
@@ -97,15 +97,15 @@ def test_quoted_names_may_be_anything(catalog):
 
 def test_script():
     script = "select 1; ; show tables; -- only a comment\n select ';' ; explain select 2;"
-    statements = parse_script(script)
-    assert [s.text for s in statements] == [
+    statements = split_script(script)
+    assert [text for _, text in statements] == [
         "select 1",
         "show tables",
         "-- only a comment\n select ';'",
         "explain select 2",
     ]
-    assert all(script[s.start :].startswith(s.text) for s in statements)
-    assert [s.reads_only for s in statements] == [True] * 4
+    assert all(script[start:].startswith(text) for start, text in statements)
+    assert [parse(text).reads_only for _, text in statements] == [True] * 4
 
 
 def test_split_does_not_parse():

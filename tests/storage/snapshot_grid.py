@@ -268,7 +268,9 @@ class Grid:
         assert cut is not None
         moved = 0
         if segments:
-            moved = member.index().moved_between(segments[0].first, cut.finish)
+            span = range(segments[0].first, cut.finish + 1)
+            moves = [move for each in member.index().summaries for move in each.moves]
+            moved = max((move.timestamp for move in moves if move.sequence in span), default=0)
         return MemberLog(
             member.number,
             member.identity.member.hex(),

@@ -21,6 +21,7 @@ from remuda.errors import (
 from remuda.storage.format import records as log
 from remuda.storage.format.segment import Identity
 from remuda.storage.log.files import ARCHIVE, LogFiles, OpenedLog, open_log
+from remuda.storage.log.index import SegmentSummary, encode_summary
 from remuda.storage.log.retention import retire
 from remuda.storage.log.spans import spans_back_to
 from remuda.storage.log.writer import SyncMode
@@ -154,6 +155,10 @@ def test_zeros_that_the_disk_has_no_room_for_leave_nothing(
 # --- summaries ----------------------------------------------------------------------------------
 
 
+def keep_summary(files: LogFiles, summary: SegmentSummary) -> None:
+    files.disk.write(files._summary(summary.number), encode_summary(summary))
+
+
 def written(seed: int) -> tuple[OpenedLog, History]:
     """A history in many segments, each with its summary but the last."""
     opened = opened_log(SimulatedDisk(Random(seed)), Path("/log"))
@@ -161,7 +166,7 @@ def written(seed: int) -> tuple[OpenedLog, History]:
     write(opened, *[entry.record for entry in history.entries])
     index, _ = opened.files.index(opened.reader, opened.reader.tail())
     for summary in index.summaries[:-1]:
-        opened.files.keep_summary(summary)
+        keep_summary(opened.files, summary)
     return opened, history
 
 
@@ -199,7 +204,7 @@ def test_a_checkpoint_spares_reading_what_lies_before() -> None:
         write(opened, log.Closed(history.clock))
         index, _ = files.index(reader, reader.tail())
         for summary in index.summaries[:-1]:
-            files.keep_summary(summary)
+            keep_summary(files, summary)
         quick, follower = files.index(reader, reader.tail())
         assert quick.summaries == index.summaries
         assert follower.replay_from(closed, writer.last + 1) == start

@@ -127,7 +127,6 @@ def test_increments_begin_where_the_index_says(
             found, _ = replayed(history.entries[cut.needs - 1 :], timestamp, ToEnd())
             assert found == {u: c for u, c in history.commits.items() if c[0] > timestamp}
             later += cut.needs > 1
-            assert index.cut_at(timestamp).timestamp == timestamp
             for following, at in history.finished.items():
                 if following > version:
                     goal = find_cut(history.entries, following)
@@ -217,10 +216,9 @@ def test_gaps_are_found() -> None:
     ):
         builder.observe(number, record)
     index = LogIndex([builder.seal(1, 1, 3)])
-    assert index.gap_between(1, 3) == 2
-    assert index.gap_between(3, 9) is None
-    assert index.moved_between(1, 3) == 9
-    assert index.moved_between(2, 3) == 0
+    (summary,) = index.summaries
+    assert summary.gaps == (2,)
+    assert [(move.sequence, move.timestamp) for move in summary.moves] == [(1, 9)]
 
 
 def test_partitions_that_came_are_replayed_by_who_answers_for_them() -> None:

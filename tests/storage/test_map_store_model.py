@@ -12,7 +12,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from remuda.datatypes import sql
 from remuda.datatypes.arrow import engine_schema
-from remuda.datatypes.hashes.keyhash import hash_values, partition_of
+from remuda.datatypes.hashes.keyhash import hasher, partition_of
 from remuda.datatypes.schema import Column, MapSchema
 from remuda.datatypes.values import array_to_values, arrays_to_rows, values_to_array
 from remuda.storage.chunks import chunk, chunk_table, key_index, scan, upkeep
@@ -129,7 +129,7 @@ class StoreMachine(RuleBasedStateMachine):
     def partition(self, row: tuple) -> int:
         positions = self.schema.partition_positions
         types = [self.schema.columns[p].type for p in positions]
-        return partition_of(hash_values([row[p] for p in positions], types))
+        return partition_of(hasher(types)([row[p] for p in positions]))
 
     # --- writing ---
 

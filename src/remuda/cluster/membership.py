@@ -20,7 +20,6 @@ from dataclasses import dataclass, field, replace
 
 from remuda.cluster import agreement as ag
 from remuda.cluster.agreement import Agreement
-from remuda.cluster.decree import majority
 from remuda.cluster.joiners import Joiners
 from remuda.cluster.lease import Lease, takeover_delay
 from remuda.cluster.next_view import Placement
@@ -316,13 +315,6 @@ class Membership:
     def member(self) -> bool:
         """Whether this process still is one of the cluster's."""
         return self.me in self.view.by_number
-
-    @property
-    def may_go(self) -> bool:
-        """Whether a process that is no member any more may end: not before a majority of the view
-        without it knows of that view, for it may be the only one that could tell them."""
-        members = self.view.by_number
-        return not self.member and len(self._aware & members.keys()) >= majority(len(members))
 
     @property
     def unaware(self) -> frozenset[int]:

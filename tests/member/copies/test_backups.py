@@ -30,7 +30,7 @@ def rows_in(store: MapStore | None) -> Rows:
     found: Rows = {}
     if store is None:
         return found
-    router = Router(store.schema)
+    router, places = Router(store.schema), store.schema.partition_positions
     cursor = store.scan(2**62, range(len(store.schema.columns)))
     while (batch := cursor.next()) is not None:
         columns = [
@@ -38,7 +38,8 @@ def rows_in(store: MapStore | None) -> Rows:
             for array, column in zip(batch.columns, store.schema.columns, strict=True)
         ]
         for row in zip(*columns, strict=True):
-            found.setdefault(router.row_partition(row), []).append(row)
+            partition = router.partition([row[place] for place in places])
+            found.setdefault(partition, []).append(row)
     return {partition: sorted(rows, key=repr) for partition, rows in found.items()}
 
 

@@ -52,17 +52,9 @@ _DOUBLE_NAN: Final = bytes.fromhex("000000000000f87f")
 # --- one key ---------------------------------------------------------------------------------
 
 
-def hash_values(values: Sequence[PhysicalValue], types: Sequence[SqlType]) -> int:
-    """The unsigned 64-bit hash of one key given as physical values."""
-    result = KEY_HASH_SEED
-    for value, sql_type in zip(values, types, strict=True):
-        if value is not None:
-            result = _digest(key_bytes(sql_type)(value), result)
-    return result
-
-
 def hasher(types: Sequence[SqlType]) -> Callable[[Sequence[PhysicalValue]], int]:
-    """``hash_values`` for fixed types, prepared for many calls."""
+    """A function that returns the unsigned 64-bit hash of a key of these types, given as physical
+    values."""
     encoders = [key_bytes(sql_type) for sql_type in types]
     if len(encoders) == 1:
         encode = encoders[0]

@@ -45,9 +45,6 @@ class Router:
     def _partition_of_key(self, key: Sequence[PhysicalValue]) -> int:
         return self.partition([key[index] for index in self._in_key])
 
-    def row_partition(self, row: Sequence[PhysicalValue]) -> int:
-        return self.partition([row[p] for p in self.schema.partition_positions])
-
     def partitions(self, batch: pa.RecordBatch) -> npt.NDArray[np.uint16]:
         """The partition of each row of a batch."""
         arrays = [batch.column(position) for position in self.schema.partition_positions]

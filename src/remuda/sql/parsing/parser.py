@@ -91,20 +91,10 @@ def parse(text: str) -> ParsedStatement:
     return _with_statement(text, _parse_single)
 
 
-def parse_script(text: str) -> list[ParsedStatement]:
-    """All statements of ``text``, in order; empty ones are skipped."""
-    return [_reparsed(statement, start) for start, statement in split_script(text)]
-
-
 def split_script(text: str) -> list[tuple[int, str]]:
     """(offset, text) of each statement of a script, without its semicolon. Only quotes and comments
     are looked at, so a wrong statement does not hide the others."""
     return _with_statement(text, _split)
-
-
-def _reparsed(text: str, start: int) -> ParsedStatement:
-    parsed = parse(text)
-    return ParsedStatement(parsed.text, parsed.tree, parsed.parameters, start)
 
 
 def _with_statement(text: str, work: Callable[[str], Result]) -> Result:

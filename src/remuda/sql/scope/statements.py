@@ -51,8 +51,8 @@ def told(catalog: CatalogReader) -> CatalogReader:
 
 @dataclass(frozen=True, slots=True)
 class ParsedStatement:
-    """One statement, not yet bound. ``text`` is its own text, ``start`` its offset in the script
-    that it came from (0 when it was parsed alone); positions in errors refer to ``text``.
+    """One statement, not yet bound. ``text`` is its own text, without the rest of a script;
+    positions in errors refer to it.
 
     ``parameters`` is the number of positional parameters: the count of ``?`` or the highest ``$n``.
     """
@@ -60,7 +60,6 @@ class ParsedStatement:
     text: str
     tree: Tree
     parameters: int
-    start: int = 0
 
     @property
     def reads_only(self) -> bool:

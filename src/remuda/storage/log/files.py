@@ -19,7 +19,6 @@ from remuda.storage.log.index import (
     LogIndex,
     SegmentSummary,
     decode_summary,
-    encode_summary,
 )
 from remuda.storage.log.reader import LogReader, Tail
 from remuda.storage.log.retention import Retention
@@ -170,9 +169,6 @@ class LogFiles:
         self.disk.sync_folder(self.folder)
 
     # --- summaries ---
-
-    def keep_summary(self, summary: SegmentSummary) -> None:
-        self.disk.write(self._summary(summary.number), encode_summary(summary))
 
     def index(self, reader: LogReader, tail: Tail) -> tuple[LogIndex, IndexBuilder]:
         """The summaries of all segments, the last one's as far as it goes, and a builder that goes

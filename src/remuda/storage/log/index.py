@@ -239,11 +239,6 @@ class LogIndex:
     def cut(self, version: int) -> CutEntry | None:
         return self._cuts.get(version)
 
-    def cut_at(self, timestamp: int) -> CutEntry | None:
-        """The latest cut at or below a moment."""
-        earlier = [cut for cut in self._cuts.values() if cut.timestamp <= timestamp]
-        return max(earlier, key=lambda cut: cut.timestamp, default=None)
-
     def checkpoint(self) -> CheckpointEntry | None:
         """The last one."""
         found = [each for summary in self.summaries for each in summary.checkpoints]
@@ -257,13 +252,3 @@ class LogIndex:
     def closed(self) -> int:
         """No commit at or below it can be missing."""
         return max((each.closed for each in self.summaries), default=0)
-
-    def moved_between(self, start: int, stop: int) -> int:
-        """The latest timestamp at which a partition came; 0 when none did."""
-        moves = [move for each in self.summaries for move in each.moves]
-        return max((m.timestamp for m in moves if start <= m.sequence <= stop), default=0)
-
-    def gap_between(self, start: int, stop: int) -> int | None:
-        """The first partition that came without its rows: no increment reaches across it."""
-        gaps = [gap for each in self.summaries for gap in each.gaps if start <= gap <= stop]
-        return min(gaps, default=None)
