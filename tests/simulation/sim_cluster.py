@@ -21,8 +21,8 @@ from sim_network import Sent, SimulatedNetwork
 from sim_world import SimulatedDisk, SimulatedPool, simulated_world
 
 import remuda.execution.exchange.window as window_module
-import remuda.member.member as member_module
 import remuda.member.queries.short_plans as short_plans_module
+import remuda.member.rooms as rooms_module
 import remuda.query.registry as registry_module
 from remuda.config import MemberConfig
 from remuda.errors import RemudaError
@@ -415,7 +415,7 @@ def simulation(
         patches.enter_context(patch(MemoryAccount, "__init__", counted))
         patches.enter_context(patch(upkeep, "INTERVAL", 0.5))
         patches.enter_context(patch(registry_module, "CANCELLED_SURROGATE_TTL", 20.0))
-        patches.enter_context(patch(member_module, "Pool", SimulatedPool))
+        patches.enter_context(patch(rooms_module, "Pool", SimulatedPool))
         if short is not None:
             patches.enter_context(patch(short_plans_module, "INLINE_ROWS", short))
         if window:

@@ -20,7 +20,7 @@ from sim_cluster import Violation
 from sim_copies import run_seed
 
 from remuda.member.commits.commits import Commits
-from remuda.member.commits.participants import CommitParticipants
+from remuda.member.commits.prepared_writes import PreparedWrites
 from remuda.member.copies.giving import Giving
 from remuda.storage.maps.map_store import MapStore
 
@@ -59,11 +59,11 @@ def votes_of_later_views(patch: pytest.MonkeyPatch) -> None:
 
 
 def jobs_go_on_while_partitions_move(patch: pytest.MonkeyPatch) -> None:
-    async def hold(_self: CommitParticipants) -> None:
+    async def hold(_self: PreparedWrites) -> None:
         return
 
-    patch.setattr(CommitParticipants, "hold", hold)
-    patch.setattr(CommitParticipants, "release", lambda _self: None)
+    patch.setattr(PreparedWrites, "hold", hold)
+    patch.setattr(PreparedWrites, "release", lambda _self: None)
 
 
 def receivers_are_not_told_of_small_writes(patch: pytest.MonkeyPatch) -> None:

@@ -58,11 +58,11 @@ class RepeatedCall:
 
 
 class Forwarding:
-    def __init__(self, core: Core, peers: Peers) -> None:
+    def __init__(self, core: Core, peers: Peers, handle: Callable[[Call], None]) -> None:
+        """``handle`` serves a call as if it had just come."""
         self._core = core
         self._peers = peers
-        self.handle: Callable[[Call], None]
-        """Serves a call as if it had just come."""
+        self.handle = handle
 
     def _again(self, call: Call, refusal: ViewChanged) -> None:
         """Serve ``call`` in the view that has come meanwhile, or comes within a moment."""

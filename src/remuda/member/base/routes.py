@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 
 from remuda.errors import MemberGivenUp, MemberNotReady, NotSupported, RemudaError, TakenOver
@@ -86,13 +86,25 @@ class UserRoutes:
         """Those of ``calls`` that read or write what this member may be the primary of: they wait
         until it may serve."""
         self.complete = False
-        """Whether all handlers are here; a member that joins is in the view a moment earlier."""
+        """Whether requests are served; a member that joins is in the view a moment earlier."""
         self._readiness = core.readiness
         self._departure = core.departure
         self._operations = core.measures.operations
         self._clock = self._operations.clock
         self._audit = core.audit
         self._traces = core.traces
+
+    def open(
+        self,
+        requests: Mapping[int, RequestHandler],
+        calls: Mapping[int, CallHandler],
+        primary: frozenset[int],
+    ) -> None:
+        """From now on the member serves clients."""
+        self.requests |= requests
+        self.calls |= calls
+        self.primary = primary
+        self.complete = True
 
     @property
     def supported(self) -> list[int]:
@@ -192,6 +204,18 @@ class MemberRoutes:
         self.control: dict[int, RequestHandler] = {}
         self.data: dict[int, RequestHandler] = {}
         self.complete = False
+
+    def listen(self, control: Mapping[int, RequestHandler]) -> None:
+        """From now on the member hears others that form a cluster."""
+        self.control |= control
+
+    def open(
+        self, control: Mapping[int, RequestHandler], data: Mapping[int, RequestHandler]
+    ) -> None:
+        """From now on the member serves other members."""
+        self.control |= control
+        self.data |= data
+        self.complete = True
 
     def handle_control(self, request: Request) -> None:
         try:  # ``guarded`` written out: the way of every write to its backup

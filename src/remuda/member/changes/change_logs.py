@@ -99,14 +99,14 @@ class News:
 
 
 class ChangeLogs:
-    def __init__(self, core: Core, offload: Offload) -> None:
+    def __init__(self, core: Core, offload: Offload, on_found: Callable[[int], None]) -> None:
+        """``on_found`` is called with a map id when something has happened to the map."""
         self._core = core
         self._offload = offload
+        self._on_found = on_found
         self._logs: dict[int, ChangeLog] = {}
         self._wanted: dict[int, tuple[int, float]] = {}
         """By map id: the lowest position that was read from lately, and when (monotonic)."""
-        self.on_found: Callable[[int], None] = lambda _: None
-        """Called with a map id when something has happened to it."""
         self._advancing: set[int] = set()
         """Maps that a read is looking at; others take what it finds."""
         self._floors: dict[int, Times] = {}
@@ -127,13 +127,13 @@ class ChangeLogs:
             # Nobody has read for longer than changes are kept: what ended after the log and before
             # the floor is gone. A reader that stopped there must hear that, and a new log begins.
             self.release(map_id)
-            self.on_found(map_id)
+            self._on_found(map_id)
             return True
         scan = await self._ran(log.ahead(store.extraction(EVERY_PARTITION), closed))
         found = log.take(scan)
         log.forget(min(closed - KEPT, self._wanted_of(map_id)))
         if found:
-            self.on_found(map_id)
+            self._on_found(map_id)
         return found
 
     def _wanted_of(self, map_id: int) -> int:

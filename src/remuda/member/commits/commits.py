@@ -4,7 +4,7 @@ coordinator's side; what members with rows of a commit do is in ``member.commits
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -55,13 +55,24 @@ class Leading:
 
 
 class Commits:
-    def __init__(self, core: Core, peers: Peers, offload: Offload) -> None:
+    def __init__(
+        self,
+        core: Core,
+        peers: Peers,
+        offload: Offload,
+        *,
+        small_writes: Callable[[int], Awaitable[None]],
+        undecided: Callable[[int], bool],
+    ) -> None:
+        """``small_writes`` and ``undecided``: see ``CommitParticipants``."""
         self._core = core
         self._peers = peers
         self._leading: dict[str, Leading] = {}
         self._ticker: asyncio.Task[None] | None = None
         self.turns = CommitTurns(core, peers)
-        self.participants = here = CommitParticipants(core, peers, offload)
+        self.participants = here = CommitParticipants(
+            core, peers, offload, small_writes=small_writes, undecided=undecided
+        )
         self.in_doubt = CommitsInDoubt(core, here, self._leading.__contains__)
         self.turn, self.end_turn = self.turns.turn, self.turns.end_turn
         self.on_turn, self.on_turn_end = self.turns.on_turn, self.turns.on_turn_end

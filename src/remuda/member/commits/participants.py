@@ -10,11 +10,11 @@ from collections.abc import Awaitable, Callable, Collection
 from functools import partial
 
 from remuda.datatypes.schema import MapSchema
-from remuda.datatypes.timestamp import FOREVER
 from remuda.errors import JobAborted, RemudaError, ViewChanged
 from remuda.member.base.core import Core, attempt
 from remuda.member.base.offload import Offload
 from remuda.member.base.peers import Peers
+from remuda.member.commits.prepared_writes import PreparedWrites
 from remuda.member.commits.turns import coordinator_of, require_coordinator
 from remuda.member.state.commit_work import (
     DECIDED_SIZE,
@@ -22,7 +22,6 @@ from remuda.member.state.commit_work import (
     TOLD,
     Taking,
     Work,
-    at_once,
     read_parts,
     read_rows,
     read_work,
@@ -50,7 +49,18 @@ Answered = Callable[[control_pb2.CommitPrepared], None]
 
 
 class CommitParticipants:
-    def __init__(self, core: Core, peers: Peers, offload: Offload) -> None:
+    def __init__(
+        self,
+        core: Core,
+        peers: Peers,
+        offload: Offload,
+        *,
+        small_writes: Callable[[int], Awaitable[None]],
+        undecided: Callable[[int], bool],
+    ) -> None:
+        """``small_writes`` returns when no small write of a map is pending; the caller prepares at
+        once. ``undecided`` tells whether small writes, or transactions that have read or written
+        the map, are pending."""
         self._core = core
         self._peers = peers
         self._offload = offload
@@ -58,48 +68,23 @@ class CommitParticipants:
         """Jobs whose next step is being worked out off the loop, and what comes after."""
         self._taking: dict[str, Taking] = {}
         self._decided: OrderedDict[str, Taking] = OrderedDict()
-        self._settled: dict[int, list[Callable[[], None]]] = {}
-        self.readers = self._settled.keys(), self.wake  # see ``PendingParts.on_lower``
-        self._holds = 0
-        """While it is not 0, nothing of partitioned maps is prepared."""
-        self._released: list[asyncio.Future[None]] = []
+        self._writes = writes = PreparedWrites(core)
+        self.busy, self.when_settled, self.settled = (
+            writes.busy,
+            writes.when_settled,
+            writes.settled,
+        )
+        self.next_decision = writes.next_decision
+        self.wake, self.readers = writes.wake, writes.readers
+        self.hold, self.release = writes.hold, writes.release
         self._ticker: asyncio.Task[None] | None = None
-        self.small_writes: Callable[[int], Awaitable[None]] = at_once
-        """Returns when no small write of the map is pending; the caller prepares at once."""
-        self.undecided: Callable[[int], bool] = lambda _map_id: False
-        """Whether small writes, or transactions that have read or written the map, are pending."""
+        self._small_writes = small_writes
+        self._undecided = undecided
         self._awaited: frozenset[int] = frozenset()
         """Members that views have dropped, and whose copies of partitions may come back."""
         self.on_resolved: list[Callable[[int], None]] = []
         """Called with the map id after a prepared write was decided here."""
         core.room.counts(lambda: DECIDED_SIZE * len(self._decided))
-
-    # --- waiting for prepared writes ----------------------------------------------------------
-
-    def busy(self, map_id: int, at: int = FOREVER - 1) -> bool:
-        """Whether a write of the map is prepared here at or below ``at`` and not decided."""
-        store = self._core.stores.get(map_id)
-        return store is not None and store.pending_at_or_below(at)
-
-    def when_settled(self, map_id: int, action: Callable[[], None]) -> None:
-        """Call ``action`` after the next decision (then ask ``busy`` again)."""
-        self._settled.setdefault(map_id, []).append(action)
-
-    async def settled(self, map_id: int, at: int = FOREVER - 1) -> None:
-        """Raises PartitionsUnreachable when something at or below ``at`` is in doubt."""
-        while self.busy(map_id, at):
-            self._core.require_decidable(map_id, at)
-            await self.next_decision(map_id)
-
-    async def next_decision(self, map_id: int) -> None:
-        event = asyncio.Event()
-        self.when_settled(map_id, event.set)
-        await event.wait()
-
-    def wake(self, map_id: int) -> None:
-        """Whoever waits by ``when_settled`` asks again: a write of the map was decided."""
-        for action in self._settled.pop(map_id, []):
-            asyncio.get_running_loop().call_soon(action)
 
     def prepared_without(self, map_id: int, member: int) -> bool:
         """Whether a job of the map is prepared here in which ``member`` takes no part."""
@@ -110,32 +95,6 @@ class CommitParticipants:
             and member not in taking.participant.participants
             for taking in self._taking.values()
         )
-
-    async def hold(self) -> None:
-        """From now on no job of a partitioned map is prepared here, one of a map that is made
-        meanwhile neither; returns when none is pending in any copy. ``release`` must follow, even
-        when this call is cancelled."""
-        self._holds += 1
-        while (map_id := self._pending_map()) is not None:
-            await self.next_decision(map_id)
-
-    def _pending_map(self) -> int | None:
-        for map_id, store in self._core.stores.items():
-            copies = self._core.copies_of(map_id)
-            if not store.schema.replicated and any(copy.job_pending for copy in copies):
-                return map_id
-        return None
-
-    def _held(self, map_id: int) -> bool:
-        store = self._core.stores.get(map_id)
-        return self._holds > 0 and (store is None or not store.schema.replicated)
-
-    def release(self) -> None:
-        self._holds -= 1
-        released, self._released = self._released, []
-        for future in released:
-            if not future.done():
-                future.set_result(None)
 
     # --- staging ------------------------------------------------------------------------------
 
@@ -209,7 +168,7 @@ class CommitParticipants:
         """Vote in the step in which nothing of the map is held or pending, and this member may
         serve."""
         core, map_id = self._core, message.map_id
-        if core.ready and not self._held(map_id) and not self.undecided(map_id):
+        if core.ready and not self._writes.held(map_id) and not self._undecided(map_id):
             self._vote(message, reply)
             return
         core.spawn(self._vote_when_quiet(message, reply), f"prepare of job {message.job}")
@@ -220,9 +179,9 @@ class CommitParticipants:
             async with asyncio.timeout(HELD_MAX):
                 while True:
                     await core.until_ready()
-                    await self._while_held(map_id)
-                    await self.small_writes(map_id)
-                    if core.ready and not self._held(map_id):
+                    await self._writes.while_held(map_id)
+                    await self._small_writes(map_id)
+                    if core.ready and not self._writes.held(map_id):
                         break
         except TimeoutError:
             refusal: RemudaError = ViewChanged(
@@ -239,12 +198,6 @@ class CommitParticipants:
             reply(control_pb2.CommitPrepared(context=core.context(), refusal=encoded))
         else:
             self._vote(message, reply)
-
-    async def _while_held(self, map_id: int) -> None:
-        while self._held(map_id):
-            future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-            self._released.append(future)
-            await future
 
     def _vote(self, message: control_pb2.CommitPrepare, reply: Answered) -> None:
         asked = tx.PrepareAsked(
@@ -592,7 +545,7 @@ class CommitParticipants:
         return {
             "prepared": prepared,
             "staging": len(self._taking) - prepared,
-            "settling": sum(len(actions) for actions in self._settled.values()),
+            "settling": self._writes.waiting,
         }
 
     def close(self) -> None:

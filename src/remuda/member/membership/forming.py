@@ -22,6 +22,7 @@ from remuda.errors import (
 from remuda.limits import MEMBERS_MAX
 from remuda.member.base.core import Core
 from remuda.member.base.peers import CONNECT_TIMEOUT, TELL_AGAIN, dial, may_be_heard_later
+from remuda.member.membership.catalog_service import CatalogService
 from remuda.member.membership.forming_again import Gathering, Prospect, returned
 from remuda.member.membership.meeting import Meetings
 from remuda.member.membership.recovery import Recovery
@@ -72,17 +73,26 @@ def _address(member: MemberInfo) -> dict[str, dict[str, object]]:
 
 
 class Forming:
-    """``installed`` is called with the first view that has this process."""
+    """``installed`` is called with the first view that has this process. ``catalog`` is taken over
+    by a joining process before it is in the view. ``recovery`` is what the member knows from its
+    folder, if it has one."""
 
-    def __init__(self, core: Core, meetings: Meetings, installed: Callable[[View], None]) -> None:
+    def __init__(
+        self,
+        core: Core,
+        meetings: Meetings,
+        installed: Callable[[View], None],
+        catalog: CatalogService,
+        recovery: Recovery | None,
+    ) -> None:
         self._core = core
         self._meetings = meetings
         self._installed = installed
         self._founding: Founding | None = None
         self._placed: dict[str, Channel] = {}
         """The connections of processes that have a place in the founding, by their identity."""
-        self.recovery: Recovery | None = None
-        """What the member knows from its folder, if it has one."""
+        self._catalog = catalog
+        self._recovery = recovery
         self._gathering: Gathering | None = None
         """Who has come back, when the cluster starts again from its logs."""
         self._gathered: dict[int, Channel] = {}
@@ -99,9 +109,6 @@ class Forming:
         """Of forming as a whole."""
         self._cause = ""
         """Why it was not let in when it asked last."""
-        self.catalog_state: Callable[[], control_pb2.CatalogState]
-        self.catalog_received: Callable[[control_pb2.CatalogState], None]
-        """What a joining process takes over before it is in the view."""
 
     async def form(self) -> None:
         """Return when a view is installed here. Raises MemberUnavailable after join_timeout."""
@@ -110,8 +117,8 @@ class Forming:
             async with asyncio.timeout(timeout) as self._limit:
                 if self._core.config.join:
                     await self._join()
-                elif self.recovery is not None and self.recovery.state is not None:
-                    await self._form_again(self.recovery)
+                elif self._recovery is not None and self._recovery.state is not None:
+                    await self._form_again(self._recovery)
                 else:
                     await self._found()
         except TimeoutError as problem:
@@ -144,7 +151,7 @@ class Forming:
         await self._complete.wait()
         while await self._some_have_gone(self._founding):
             await self._complete.wait()
-        cluster = b"" if self.recovery is None else self.recovery.new_cluster()
+        cluster = b"" if self._recovery is None else self._recovery.new_cluster()
         await self._become(self._founding.view(), cluster)
         for member in self._founding.members[1:]:
             if member.number not in core.view.by_number:
@@ -294,7 +301,7 @@ class Forming:
             core.info = next(member for member in view.members if member.uuid == core.uuid)
             core.number = core.info.number
             decided.catalog.context.CopyFrom(core.context())
-            self.catalog_received(decided.catalog)
+            self._catalog.install(decided.catalog)
         if found.gaps:
             log.error("partitions are lost", extra=fields(partitions=found.gaps))
         await self._become(view, recovery.cluster)
@@ -321,7 +328,7 @@ class Forming:
     def on_recover(self, request: Request) -> None:
         """The side of those that came back."""
         message = control_pb2.Recover.FromString(request.pbody)
-        core, recovery = self._core, self.recovery
+        core, recovery = self._core, self._recovery
         if recovery is None or self.formed.is_set():
             raise MemberUnavailable(f"member {core.number} does not start from its log now")
         core.observe(message.context)
@@ -369,7 +376,7 @@ class Forming:
     async def _join(self) -> None:
         """Ask again and again until a view has this process. All that meet it learn from its
         handshake, too, which number it had."""
-        folder = None if self.recovery is None else self.recovery.state
+        folder = None if self._recovery is None else self._recovery.state
         if folder is not None:
             self._core.info = replace(self._core.info, former=folder.number)
         pause = RETRY_FIRST
@@ -407,12 +414,12 @@ class Forming:
     async def _asked(self, channel: Channel) -> bool:
         """One request; True: a new cluster has a place for this process."""
         core = self._core
-        state = None if self.recovery is None else self.recovery.log_state()
+        state = None if self._recovery is None else self._recovery.log_state()
         join = control_pb2.Join(
             context=core.context(),
             member=codec.encode_member(replace(core.info, number=0)),
             cluster=core.config.cluster,
-            logs=self.recovery is not None,
+            logs=self._recovery is not None,
         )
         if state is not None:
             join.log.CopyFrom(state)
@@ -421,7 +428,7 @@ class Forming:
         core.observe(answer.context)
         if answer.HasField("view"):
             view = codec.decode_view(answer.view)
-            self.catalog_received(answer.catalog)
+            self._catalog.install(answer.catalog)
             self.install(view, answer.cluster_identity)
         elif answer.reading:
             self._cause = "the first member reads its log"
@@ -468,7 +475,7 @@ class Forming:
         if not self.formed.is_set():
             if self._gathering is not None:
                 return await self._gather(self._gathering, message, info, channel)
-            if self.recovery is not None and self.recovery.reading and not core.config.join:
+            if self._recovery is not None and self._recovery.reading and not core.config.join:
                 return control_pb2.Join(
                     context=core.context(), cluster=core.config.cluster, reading=True
                 )
@@ -493,9 +500,9 @@ class Forming:
         if known is not None:
             answer.member.CopyFrom(codec.encode_member(known))
             answer.view.CopyFrom(codec.encode_view(core.view))
-            answer.catalog.CopyFrom(self.catalog_state())
-            if self.recovery is not None:
-                answer.cluster_identity = self.recovery.cluster
+            answer.catalog.CopyFrom(self._catalog.state())
+            if self._recovery is not None:
+                answer.cluster_identity = self._recovery.cluster
             return answer
         self._require_no_last_copies(message)
         if len(core.view.members) >= MEMBERS_MAX:
@@ -514,12 +521,12 @@ class Forming:
 
     def _require_alike(self, message: control_pb2.Join) -> None:
         """Raises InvalidDefinition: all members keep logs, or none does."""
-        if message.logs and self.recovery is None:
+        if message.logs and self._recovery is None:
             raise InvalidDefinition(
                 "the members of this cluster keep no logs, and the new one has a data_dir",
                 hint="Start all members with data_dir, or none.",
             )
-        if self.recovery is not None and not message.logs:
+        if self._recovery is not None and not message.logs:
             raise InvalidDefinition(
                 "the members of this cluster keep logs, and the new one has no data_dir",
                 hint="Start all members with data_dir, or none.",
@@ -528,7 +535,7 @@ class Forming:
     def _require_no_last_copies(self, message: control_pb2.Join) -> None:
         """A member of this cluster that others went on without joins anew, and what it has is void;
         raises InvalidDefinition when nobody else has it."""
-        recovery, log_state = self.recovery, message.log
+        recovery, log_state = self._recovery, message.log
         if recovery is None or recovery.state is None or not message.HasField("log"):
             return
         if log_state.cluster_identity != recovery.cluster:

@@ -31,6 +31,7 @@ from remuda.errors import (
 from remuda.member.base.core import Core, attempt
 from remuda.member.base.leavers import Leavers
 from remuda.member.base.peers import Peers, dial
+from remuda.member.membership.catalog_service import CatalogService
 from remuda.member.membership.forming import Forming
 from remuda.member.membership.joining import Joining
 from remuda.member.membership.meeting import Meetings
@@ -42,6 +43,7 @@ from remuda.member.membership.membership_messages import (
     encode_log_end,
     encode_wish,
 )
+from remuda.member.membership.recovery import Recovery
 from remuda.member.membership.takeover import Takeover
 from remuda.member.state.log import fields
 from remuda.rpc import codec
@@ -63,11 +65,14 @@ PROBES = 4
 
 
 class Membership:
-    def __init__(self, core: Core, peers: Peers) -> None:
+    def __init__(
+        self, core: Core, peers: Peers, catalog: CatalogService, recovery: Recovery | None
+    ) -> None:
         self._core = core
         self._peers = peers
+        self._catalog = catalog
         meetings = Meetings(core)
-        self.forming = Forming(core, meetings, self._begin)
+        self.forming = Forming(core, meetings, self._begin, catalog, recovery)
         why_not = self._why_not_joined
         self.joining = Joining(core, peers, self.forming, meetings, self.step, why_not)
         self._machine: ms.Membership | None = None
@@ -91,8 +96,6 @@ class Membership:
         self.leavers = Leavers(core)
         self.on_memory: list[Callable[[int, int, int], None]] = []
         """Called with what a member says of its memory: its number, bytes held, its limit."""
-        self.on_catalog: Callable[[int, int], None] = lambda _member, _version: None
-        """Called with the version of the catalog that a member has, when it is above ours."""
         self._refused: dict[int, str] = {}
         """Why the last heartbeat of a member was refused."""
         self._told: dict[int, float] = {}
@@ -406,7 +409,7 @@ class Membership:
             returning=message.returning,
         )
         if message.catalog_version > core.catalog.version and context.view == core.view.number:
-            self.on_catalog(context.sender, message.catalog_version)
+            self._catalog.catch_up(context.sender, message.catalog_version)
 
     def on_heartbeat_answer(self, request: Request) -> None:
         message = control_pb2.Heartbeat.FromString(request.pbody)

@@ -66,10 +66,14 @@ class Queries:
         self._ticker: asyncio.Task[None] | None = None
         self.on_ended: list[Callable[[QueryId], None]] = []
         """Called when a query that began here has ended."""
-        self.on_late_report: Callable[[QueryId, FragmentProfile], None] = _nothing
-        """Told what a fragment did whose query has ended already."""
+        self.on_late_report: list[Callable[[QueryId, FragmentProfile], None]] = []
+        """Called with the report of a fragment whose query has ended already."""
         core.memory.besides.append(lambda: self._registry.early_size)
         core.readiness.on_placed.append(self.placed)
+
+    def start(self) -> None:
+        """The first view is there: this member has its number."""
+        self._registry = QueryRegistry(self._core.number)
         self.view_installed()
 
     def view_installed(self) -> None:
@@ -215,7 +219,8 @@ class Queries:
         profile = decode_report(message)
         query = decode_query_id(message.query_id)
         if query not in self._initiated:
-            self.on_late_report(query, profile)
+            for listener in self.on_late_report:
+                listener(query, profile)
         self._started_on(query, sender)
         self.happened(
             events.FragmentDoneReceived(
@@ -579,7 +584,3 @@ class Queries:
             self.fail(query, error)
         for query in list(self._running):
             self._cancel_fragments(query, error)
-
-
-def _nothing(*_: object) -> None:
-    """Nobody wants to know."""

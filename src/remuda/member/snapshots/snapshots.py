@@ -87,11 +87,12 @@ class Snapshots:
         commits: Commits,
         catalog: CatalogService,
         state: SystemState,
+        tasks: SnapshotTasks,
     ) -> None:
         self._core = core
         self._commits = commits
         self._state = state
-        self.tasks = SnapshotTasks(core.world.clock.wall_micros)
+        self.tasks = tasks
         self.storage = SnapshotStorage(core.config, core.world)
         self.rows = SnapshotRows(core, peers, commits, self.storage)
         self.replays = SnapshotReplays(core, peers, commits, self.storage)
@@ -117,7 +118,6 @@ class Snapshots:
             self.archive.start()
         statements.about_snapshots = self.run
         pins.others.append(self.tasks.oldest_read)
-        self._state.snapshots = self.tasks.described
         relations = {
             "snapshots": self._cuts,
             "snapshot_tasks": self._running,

@@ -112,14 +112,13 @@ class Statements:
         transactions: TransactionSessions,
         keys: KeyReader,
         leave: Callable[[], None],
+        accept_lost: Callable[[], Awaitable[int]],
     ) -> None:
-        """``leave`` has this member leave the cluster in order."""
+        """``leave`` leaves the cluster in order; ``accept_lost``: see ``LostPartitions.accept``."""
         self._core = core
         self.control = self._control = Control(core, peers, self, transactions, leave)
-        self._peers = peers
         self._hop = hop
         self._queries = queries
-        self._commits = commits
         self._catalog = catalog
         self.reads = reads
         self.by_key = KeyedWrites(core, peers, maps)
@@ -131,7 +130,7 @@ class Statements:
         self.supplies = self._runs.supplies
         self.gate = self._runs.gate
         self.history = QueryHistory(core)
-        queries.on_late_report = self.history.reported
+        queries.on_late_report.append(self.history.reported)
         queries.on_ended.append(self.gate.ended)
         self.uniques = UniqueChecks(core, membership, catalog, plans, self._runs, queries)
         own = TransactionChanges(core, transactions, keys, self.uniques)
@@ -150,7 +149,7 @@ class Statements:
         )
         self._sessions = Sessions(core, plans)
         self.spark = SparkStatements(core, hop, plans, self._runs)
-        self.accept_lost: Callable[[], Awaitable[int]]
+        self._accept_lost = accept_lost
         self.about_snapshots: Callable[[Statement, SnapshotTree], Awaitable[Answer]]
         self._transactions = TransactionStatements(core, transactions)
         transactions.cancel = self.cancel
@@ -434,7 +433,7 @@ class Statements:
                 await self._plans.analyze(maps)
                 self._done(statement, tag, 0)
             case ClusterStatement(AcceptLossTree()):
-                self._done(statement, CLUSTER_TAG, await self.accept_lost())
+                self._done(statement, CLUSTER_TAG, await self._accept_lost())
             case ClusterStatement(tree) | CancelStatement(tree):
                 self._done(statement, await self._control.run(statement, tree), 0)
             case SnapshotStatement(tree):

@@ -47,10 +47,14 @@ class SystemState:
         transactions: Callable[[], Iterable[OpenTransaction]],
         copies_refused: Callable[[], str],
         internal_errors: Callable[[], int],
+        subscriptions: Callable[[], Iterable[control_pb2.Subscription]],
+        snapshots: Callable[[], Iterable[control_pb2.SnapshotTask]],
     ) -> None:
         """``clients`` has the statements that run here; ``queued`` tells which of them wait for
         memory; ``copies_refused`` why another member did not take a copy that it is to have;
-        ``internal_errors`` how many statements have ended with one."""
+        ``internal_errors`` how many statements have ended with one; ``subscriptions`` the clients
+        that read changes of maps here; ``snapshots`` the statements about snapshots that run
+        here."""
         self._copies_refused = copies_refused
         self._queued = queued
         self._internal_errors = internal_errors
@@ -60,10 +64,8 @@ class SystemState:
         self._queries = queries
         self._gauges = gauges
         self._clients = clients
-        self.snapshots: Callable[[], Iterable[control_pb2.SnapshotTask]] = tuple
-        """Statements about snapshots that run here."""
-        self.subscriptions: Callable[[], Iterable[control_pb2.Subscription]] = tuple
-        """Clients who read changes of maps here."""
+        self._snapshots = snapshots
+        self._subscriptions = subscriptions
 
     async def all(self) -> dict[int, control_pb2.SystemState]:
         """The state of each live member. Raises MemberUnavailable."""
@@ -121,8 +123,8 @@ class SystemState:
         for name, level in levels():
             state.log_levels.add(part=name, level=level)
         state.transactions.extend(self.open_transactions())
-        state.snapshots.extend(self.snapshots())
-        state.subscriptions.extend(self.subscriptions())
+        state.snapshots.extend(self._snapshots())
+        state.subscriptions.extend(self._subscriptions())
         running = self._queries.running()
         state.statements.extend(self.running_statements())
         for query, instances in running:

@@ -1,0 +1,218 @@
+"""After ``Member(...)`` every room exists, and nothing is put into another object from outside.
+
+A room that needs something of a higher one gets it as an argument of its constructor, or tells the
+listeners that have added themselves to one of its lists.
+"""
+
+from __future__ import annotations
+
+import ast
+import asyncio
+import inspect
+import sys
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import remuda.member
+from remuda.config import MemberConfig
+from remuda.member.member import Member
+from remuda.world import system_world
+
+ROOT = Path(remuda.member.__path__[0])
+MISSING = {
+    "Statements.about_snapshots",
+    "Forming._limit",
+}
+"""Attributes that are declared and not there before the start. The set only shrinks."""
+WIRING = {"__init__", "begin", "listen", "serve", "start"}
+"""Methods that put objects together. Others may fill in a message that they are given."""
+FROM_OUTSIDE = {
+    "commits/jobs.py": 1,
+    "copies/copies.py": 1,
+    "copies/giving.py": 6,
+    "copies/receiving.py": 1,
+    "journal/checkpoint.py": 1,
+    "member.py": 2,
+    "membership/forming.py": 1,
+    "membership/membership.py": 2,
+    "membership/recovery.py": 7,
+    "membership/takeover.py": 1,
+    "postgres/backend.py": 2,
+    "queries/cursors.py": 1,
+    "rooms.py": 1,
+    "sessions/service.py": 2,
+    "sessions/statement.py": 10,
+    "snapshots/snapshots.py": 1,
+    "state/write_room.py": 3,
+    "statements/spark_services.py": 1,
+    "statements/spark_statements.py": 2,
+    "statements/statements.py": 1,
+    "transactions/shell.py": 8,
+    "transactions/transactions.py": 2,
+}
+"""Assignments to attributes of other objects, by file. The numbers only fall."""
+
+
+# --- a member that is constructed and not started ------------------------------------------------
+
+
+@cache
+def declared(kind: type) -> frozenset[str]:
+    """The attributes that the methods of a class assign or annotate."""
+    source = ast.parse(Path(inspect.getfile(kind)).read_text(encoding="utf-8"))
+    (found,) = (
+        n for n in ast.walk(source) if isinstance(n, ast.ClassDef) and n.name == kind.__name__
+    )
+    return frozenset(
+        node.attr
+        for node in ast.walk(found)
+        if isinstance(node, ast.Attribute)
+        and isinstance(node.ctx, ast.Store)
+        and isinstance(node.value, ast.Name)
+        and node.value.id == "self"
+    )
+
+
+def parts_of(value: Any) -> Iterator[Any]:
+    """The objects that a value holds directly."""
+    if isinstance(value, dict):
+        yield from value.values()
+    elif isinstance(value, list | tuple | set | frozenset):
+        yield from value
+    elif inspect.ismethod(value):
+        yield value.__self__
+    else:
+        yield from getattr(value, "__dict__", {}).values()
+
+
+def rooms_of(member: Member) -> list[Any]:
+    """Every object of the member's own classes that can be reached from it."""
+    found: dict[int, Any] = {}
+    seen: dict[int, Any] = {}
+    ahead: list[Any] = [member]
+    while ahead:
+        value = ahead.pop()
+        if id(value) in seen or isinstance(value, type) or inspect.ismodule(value):
+            continue
+        seen[id(value)] = value
+        if type(value).__module__.startswith("remuda.member."):
+            found[id(value)] = value
+        ahead.extend(parts_of(value))
+    return list(found.values())
+
+
+@pytest.fixture
+def rooms() -> list[Any]:
+    async def constructed() -> list[Any]:
+        config = MemberConfig(cluster_size=1, user_port=0, data_port=0, control_port=0)
+        return rooms_of(Member(config, system_world()))
+
+    return asyncio.run(constructed())
+
+
+def test_a_constructed_member_has_every_attribute(rooms: list[Any]) -> None:
+    assert len(rooms) > 100
+    lacking = {
+        f"{kind.__name__}.{name}"
+        for room in rooms
+        for kind in type(room).__mro__
+        if kind.__module__.startswith("remuda.member.")
+        for name in declared(kind)
+        if not hasattr(room, name)
+    }
+    assert lacking == MISSING
+
+
+def test_a_member_lacks_nothing_that_its_start_could_bring(rooms: list[Any]) -> None:
+    """The names of its rooms are all there: ``start`` binds none."""
+    source = ast.parse(inspect.getsource(sys.modules[Member.__module__]))
+    (kind,) = (n for n in source.body if isinstance(n, ast.ClassDef))
+    (start,) = (n for n in kind.body if isinstance(n, ast.AsyncFunctionDef) and n.name == "start")
+    calls = [n.func for n in ast.walk(start) if isinstance(n, ast.Call)]
+    made = [call.id for call in calls if isinstance(call, ast.Name) and call.id[0].isupper()]
+    assert made == []
+
+
+# --- assignments from outside --------------------------------------------------------------------
+
+
+def targets(node: ast.AST) -> Iterator[ast.expr]:
+    match node:
+        case ast.Assign():
+            found = node.targets
+        case ast.AugAssign() | ast.AnnAssign():
+            found = [node.target]
+        case _:
+            return
+    for target in found:
+        yield from target.elts if isinstance(target, ast.Tuple | ast.List) else [target]
+
+
+def depth(target: ast.expr) -> tuple[int, str]:
+    """How many attributes are followed, and from which name."""
+    steps = 0
+    while isinstance(target, ast.Attribute | ast.Subscript):
+        steps += isinstance(target, ast.Attribute)
+        target = target.value
+    return steps, target.id if isinstance(target, ast.Name) else ""
+
+
+def from_outside(text: str) -> list[str]:
+    """Assignments to ``self.other.attribute``, and in ``WIRING`` to ``argument.attribute``."""
+    tree = ast.parse(text)
+    found = []
+    for function in ast.walk(tree):
+        if not isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
+            continue
+        given = function.args
+        names = {each.arg for each in (*given.args, *given.kwonlyargs)} - {"self"}
+        for node in ast.walk(function):
+            for target in targets(node):
+                if not isinstance(target, ast.Attribute):
+                    continue
+                steps, name = depth(target)
+                own = function.name in WIRING and name in names
+                if (name == "self" and steps > 1) or own:
+                    found.append(f"{target.lineno}: {ast.unparse(target)}")
+    return sorted(set(found))
+
+
+def test_nothing_is_put_into_another_object() -> None:
+    found = {
+        str(module.relative_to(ROOT)): places
+        for module in sorted(ROOT.rglob("*.py"))
+        if (places := from_outside(module.read_text(encoding="utf-8")))
+    }
+    numbers = {name: len(places) for name, places in found.items()}
+    assert numbers == FROM_OUTSIDE, (
+        "pass it to the constructor; if there are fewer now, lower the number:\n"
+        + "\n".join(f"{name}: {places}" for name, places in found.items())
+    )
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "def start(self):\n    self.other.part = 1",
+        "def start(self):\n    self.mine, self.other.part = 1, 2",
+        "def start(self):\n    self.other.count += 1",
+        "def __init__(self, other):\n    other.part = self.part",
+    ],
+)
+def test_an_assignment_from_outside_is_found(text: str) -> None:
+    assert len(from_outside(text)) == 1
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "def start(self):\n    self.part = 1",
+        "def start(self, other):\n    self.parts[other.name] = 1",
+    ],
+)
+def test_an_object_sets_its_own(text: str) -> None:
+    assert from_outside(text) == []
