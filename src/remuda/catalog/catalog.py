@@ -167,7 +167,7 @@ class Catalog:
     def _with(
         self, version: int, maps: tuple[MapSchema, ...], views: tuple[ViewDefinition, ...]
     ) -> Catalog:
-        """The next version: what is new in it gets OIDs."""
+        """The next version: new objects in it get OIDs."""
         known = {s.map_id for s in self.maps} | {v.view_id for v in self.views}
         return Catalog(version, *allotted(maps, views, self.following_oid, known))
 

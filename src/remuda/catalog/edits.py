@@ -1,5 +1,5 @@
-"""Changes of the catalog that are made together or not at all: what ALTER, DROP, CREATE VIEW and
-COMMENT come down to."""
+"""Changes of the catalog that are made together or not at all. ALTER, DROP, CREATE VIEW and COMMENT
+come down to them."""
 
 from __future__ import annotations
 

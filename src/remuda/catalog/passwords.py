@@ -1,7 +1,8 @@
-"""What is kept of a password: SCRAM's keys (RFC 5802, SHA-256), in the form that PostgreSQL writes.
+"""Stored passwords: SCRAM's keys (RFC 5802, SHA-256), in the form that PostgreSQL writes.
 
-``SCRAM-SHA-256$iterations:salt$stored key:server key``, salt and keys in base64. Who reads it can
-neither log in with it nor read the password from it, only guess; the iterations make that slow.
+``SCRAM-SHA-256$iterations:salt$stored key:server key``, salt and keys in base64. A reader
+can neither log in with it nor compute the password from it, only guess; the iterations make that
+slow.
 """
 
 from __future__ import annotations

@@ -37,7 +37,7 @@ _SYSTEM_FIRST: Final = 14000
 
 
 class Holder(Protocol):
-    """A catalog, or what stands for one."""
+    """A catalog, or a value that stands for one."""
 
     @property
     def maps(self) -> Sequence[MapSchema]: ...

@@ -1,7 +1,7 @@
 """Maps that RESTORE SNAPSHOT is filling: in the catalog, so that members store their rows and keep
 copies of them, but under names that nobody sees. One edit of the catalog gives all of them their
-real names, so a restore appears as a whole; what a restore leaves when it is interrupted is dropped
-by its name.
+real names, so a restore appears as a whole. Maps that an interrupted restore leaves are dropped by
+their names.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What the planner knows about the data of a map: plain values, whoever gathered them.
+"""Statistics of the data of a map for the planner: plain values.
 
 Storage keeps statistics per member; the member adds them up into these values for the planner.
 """

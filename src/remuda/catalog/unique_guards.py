@@ -1,7 +1,7 @@
 """The map of guards: which values of unique indexes were written a moment ago.
 
-Whoever writes new values of a unique index looks for other rows that have them, and writes one
-entry for each into this map, in the same transaction. Two that write the same value at a time meet
+A write of new values of a unique index looks for other rows that have them, and writes one entry
+for each value into this map, in the same transaction. Two writers of the same value at a time meet
 there. The rows of the map say nothing, so nothing goes wrong when they are lost: that somebody has
 written an entry since one has looked is what counts. They end by themselves.
 """
@@ -18,7 +18,7 @@ from remuda.datatypes.values import PhysicalValue
 GUARDS_NAME: Final = "\x01unique guards"
 """No name in an SQL text or of a client's map begins so."""
 GUARD_TTL: Final = 10_000_000
-"""Microseconds. What has ended can still be seen as long as somebody reads at an earlier time."""
+"""Microseconds. An ended entry can still be seen as long as somebody reads at an earlier time."""
 GUARDS: Final = MapSchema(
     name=GUARDS_NAME,
     columns=(Column("slot", BIGINT, nullable=False),),
@@ -34,7 +34,7 @@ def is_guards(schema: MapSchema) -> bool:
 
 
 def same_values(values: Values, types: tuple[SqlType, ...]) -> Values:
-    """What is the same for values that SQL takes for equal, and equals itself."""
+    """A value that is the same for values that SQL takes for equal, and equals itself."""
     return tuple([_same(value, kind.kind) for value, kind in zip(values, types, strict=True)])
 
 

@@ -1,4 +1,4 @@
-"""Maps and their columns as text: what ``\\d`` prints."""
+"""Maps and their columns as text, as ``\\d`` prints them."""
 
 from __future__ import annotations
 

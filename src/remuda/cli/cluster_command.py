@@ -1,4 +1,4 @@
-"""``remuda cluster``: what an administrator decides about a running cluster."""
+"""``remuda cluster``: decisions of an administrator about a running cluster."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the shell offers to complete: keywords, maps, columns, commands."""
+"""Words that the shell offers to complete: keywords, maps, columns, commands."""
 
 from __future__ import annotations
 

@@ -56,7 +56,7 @@ def add_connect(parser: argparse.ArgumentParser, default: str | None = _LOCAL) -
 
 
 def connection_options(options: argparse.Namespace) -> dict[str, str]:
-    """What the command line and the environment say, by the names of ``login.OPTIONS``."""
+    """Options of the command line and the environment, by the names of ``login.OPTIONS``."""
     given: dict[str, str | None] = {
         name: getattr(options, attribute) for name, attribute in _OPTIONS.items()
     }

@@ -1,4 +1,4 @@
-"""``remuda log-level [LEVEL [PART]]``: what the logs of members tell, and how to change it."""
+"""``remuda log-level [LEVEL [PART]]`` shows and changes the levels of the logs of members."""
 
 from __future__ import annotations
 

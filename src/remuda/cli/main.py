@@ -132,8 +132,8 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _repair_streams() -> None:
-    """Standard streams that the caller closed are empty ones, and what the terminal's encoding
-    lacks is printed as an escape."""
+    """Replace standard streams that the caller closed by empty ones, and print characters that the
+    terminal's encoding lacks as escapes."""
     if sys.stdin is None:
         sys.stdin = open(os.devnull)  # noqa: SIM115  (for the life of the process)
     for name in ("stdout", "stderr"):

@@ -140,8 +140,8 @@ def _spark(pipeline: Pipeline, master: str | None, values: Values) -> Iterator[A
 
 @contextmanager
 def _signals(stop: threading.Event, *, gently: bool) -> Iterator[None]:
-    """SIGTERM ends the run as Ctrl-C does: what is half written is given up. ``gently``: both only
-    set ``stop``, and a stream ends after what it has begun."""
+    """SIGTERM ends the run as Ctrl-C does, and gives unfinished writes up. ``gently``: both only
+    set ``stop``, and a stream ends after the batch that it has begun."""
 
     def end(_number: int, _frame: object) -> None:
         stop.set()

@@ -1,5 +1,5 @@
-"""``remuda queries``: what runs on a cluster; ``remuda queries cancel ID`` ends a statement or a
-transaction of anybody."""
+"""``remuda queries`` lists the statements that run on a cluster; ``remuda queries cancel ID`` ends
+a statement or a transaction of anybody."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the shell and ``remuda sql -c`` do with one statement or command: run it, print, report."""
+"""One statement or command of the shell and of ``remuda sql -c``: run it, print, report."""
 
 from __future__ import annotations
 

@@ -154,8 +154,8 @@ def _export(options: argparse.Namespace, moment: Callable[[str, str], datetime])
 
 @contextmanager
 def _spark(options: argparse.Namespace) -> Iterator[tuple[Any, Any]]:
-    """A session, and ``remuda.spark.snapshots``. What is wrong with the store is told before Java
-    takes its seconds to start."""
+    """A session, and ``remuda.spark.snapshots``. Errors of the store are told before Java takes its
+    seconds to start."""
     if not options.store:
         raise InputError(
             "no store is named",

@@ -105,7 +105,7 @@ def _words(options: argparse.Namespace) -> list[str]:
 
 
 def _text(options: argparse.Namespace, statements: Sequence[str]) -> str | None:
-    """What to run; None means: ask the user."""
+    """The statements to run; None means: ask the user."""
     statements = options.command or statements
     if statements:
         text = "\n;\n".join(statements)

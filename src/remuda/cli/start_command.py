@@ -176,9 +176,9 @@ def _handle_signals(handler: Callable[[int, FrameType | None], None]) -> None:
 
 
 def read_config(path: Path) -> dict[str, Any]:
-    """What a member's configuration file says about number and places of the members.
+    """Number and places of the members, from a member's configuration file.
 
-    The members read the rest of it themselves. InputError says what is wrong with the file.
+    The members read the rest of it themselves. Raises InputError for a wrong file.
     """
     member_config(file=path)
     with path.open("rb") as file:

@@ -21,7 +21,7 @@ MEMBERS_QUERY: Final = (
     " memory_limit, spilled, queued FROM sys.members"
 )
 MEMORY_COLUMNS: Final = 7
-"""Of the table of members: what a member stores, and what its queries hold."""
+"""Of the table of members: its stored bytes, and the memory that its queries hold."""
 MAPS_QUERY: Final = (
     "SELECT name, key, columns, rows, bytes, bytes_limit, backup_bytes, kind FROM sys.maps"
 )
@@ -131,9 +131,9 @@ def describe(client: Client) -> str:
 
 
 def _seen(client: Client) -> tuple[dict[int, tuple[str, ...]], dict[int, str], list[int]]:
-    """Of the members that answer: what they store and may store, and how many writes they refused;
-    what queries hold in memory, may hold, and have on disk, and how many wait for memory. Of those
-    that are suspected: why. And the others, which do not answer."""
+    """Of the members that answer: the bytes that they store and may store, and how many writes they
+    refused; the memory that queries hold and may hold, their bytes on disk, and how many wait for
+    memory. Of those that are suspected: why. And the others, which do not answer."""
     try:
         found = client.sql(MEMBERS_QUERY).fetchall()
     except RemudaError:

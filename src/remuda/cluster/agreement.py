@@ -1,27 +1,27 @@
 """Agreement on the next view, as one member sees it (design rules 13 and 14). Pure.
 
 ``step(now, event) -> effects``; ``now`` is monotonic seconds. Membership says with ``Wish`` which
-view should follow (because a member was lost, leaves, or joins); the machine gets it, or what
-somebody else proposed, decided by a majority of the current view, and installs it::
+view should follow (because a member was lost, leaves, or joins). The machine has a majority of the
+current view decide that view or another member's proposal, and installs the decided one::
 
     proposer                       member of view n
     Prepare(n, ballot)  ------->   promises, unless a higher ballot came before
                         <-------   Promise(n, ballot, what it has accepted)
     Accept(n, ballot, view) --->   accepts
                         <-------   Accepted(n, ballot)
-    Decided(view)       ------->   installs; so does whoever learns of it later
+    Decided(view)       ------->   installs; a member that learns of it later does so, too
 
 Each view number is decided once, by its own decree. Members that a majority does not reach decide
-nothing: of two members that lose each other, neither goes on. Whoever is behind learns the newest
-view as the answer to anything it says, also that it is no member any more.
+nothing: of two members that lose each other, neither goes on. A member that is behind learns the
+newest view as the answer to any message, also that it is no member any more.
 
-An acceptor that has accepted a view answers no more heartbeats of the old one (``answers``),
-whoever they are from: so leases that count from heartbeats of view n end, on every clock, at the
-latest one lease after view n+1 was decided, and who takes over waits that long (``cluster.lease``).
-To deny them only to those whom view n+1 drops would not do: two members that have not heard of view
-n+1 could renew each other's leases of view n while view n+2, without them, is decided by others.
-Whoever has accepted a view sees to it that the decree ends, even when nobody wishes for another
-view any more: half-way, it would keep members from their leases for ever.
+An acceptor that has accepted a view answers no more heartbeats of the old one (``answers``) from
+any member. So leases that count from heartbeats of view n end, on every clock, at the latest one
+lease after view n+1 was decided, and a member that takes over waits that long (``cluster.lease``).
+To deny them only to the members that view n+1 drops would not do: two members that have not heard
+of view n+1 could renew each other's leases of view n while others decide view n+2 without them. An
+acceptor that has accepted a view completes the decree even when no member wishes for another view
+any more: a decree that stays half-way would keep members from their leases for ever.
 """
 
 from __future__ import annotations
@@ -106,8 +106,8 @@ class Ask:
 
 @dataclass(frozen=True, slots=True)
 class Decided:
-    """``quiet``: what every one of a majority has said at least of members that ``value`` drops;
-    empty where the sender does not know it."""
+    """``quiet``: the statements about members that ``value`` drops which every acceptor of a
+    majority has made at least; empty where the sender does not know them."""
 
     value: View
     quiet: Quiet = ()
@@ -217,7 +217,7 @@ class Agreement:
     ) -> None:
         self._quiet_for = quiet_for
         self._quiet: dict[int, dict[int, float]] = {}
-        """What the acceptors of the proposal have said of members that it drops."""
+        """The statements of the proposal's acceptors about members that it drops."""
         self.me = me
         self.view = view
         self._retry = retry
@@ -232,7 +232,7 @@ class Agreement:
         self._rank = 0
 
     def step(self, now: float, event: Event) -> list[Effect]:
-        """Take an event in; what the shell must do, in order."""
+        """Take an event in; returns the effects that the shell must perform, in order."""
         match event:
             case Wish():
                 return self._on_wish(now, event)
@@ -261,7 +261,7 @@ class Agreement:
 
     @property
     def _wanted(self) -> View | None:
-        """What this member would propose."""
+        """The view that this member would propose."""
         if self.me not in self.view.by_number:
             return None
         if self._wish is not None:

@@ -30,7 +30,7 @@ LOWEST = Ballot(0, 0)
 
 @dataclass(frozen=True, slots=True)
 class Vote(Generic[V]):
-    """What an acceptor has accepted last."""
+    """The proposal that an acceptor has accepted last."""
 
     ballot: Ballot
     value: V
@@ -38,7 +38,7 @@ class Vote(Generic[V]):
 
 @dataclass(slots=True)
 class Acceptor(Generic[V]):
-    """One member's part. What it holds must be durable before its answer leaves the member, or the
+    """One member's part. Its state must be durable before its answer leaves the member, or the
     member must never come back under the same number."""
 
     promised: Ballot = LOWEST

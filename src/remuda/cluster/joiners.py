@@ -60,8 +60,8 @@ class Joiners:
         return True
 
     def to_meet(self, now: float, info: MemberInfo, members: Collection[int]) -> list[int]:
-        """Who of ``members`` is to meet it now. While this member has not, nobody else is troubled:
-        a process that does not exist costs one connection."""
+        """The ``members`` that are to meet it now. While this member has not met it, no other one
+        tries: a process that does not exist costs one connection."""
         joiner = self._joiners.get(info)
         if joiner is None:
             return []

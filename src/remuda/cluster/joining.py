@@ -12,9 +12,9 @@ from remuda.errors import InvalidDefinition, MemberUnavailable
 
 
 class Founding:
-    """What the first member knows. It is member 1; the others follow in the order of their hosts
-    and ports, whichever came first: the same addresses always give the same numbers. A process is
-    met before it joins."""
+    """The knowledge of the first member. It is member 1; the others follow in the order of their
+    hosts and ports, whichever came first: the same addresses always give the same numbers. A
+    process is met before it joins."""
 
     def __init__(self, cluster: str, size: int, first: MemberInfo, backups: int = 0) -> None:
         self.cluster = cluster

@@ -1,9 +1,9 @@
 """The right to serve as a primary, as long as a majority has just heard of it (rule 14). Pure.
 
 Times are seconds of the member's own monotonic clock. A lease is counted from the *sending* of a
-heartbeat, never from the arrival of its answer: whoever answered did so later, so its idea of when
-the lease ends is never earlier than the holder's. Clocks may run at different speeds, by ``drift``
-at most (a share, such as 0.01).
+heartbeat, never from the arrival of its answer. The answering member heard it later, so by its
+clock the lease never ends earlier than by the holder's. Clocks may run at different speeds, by
+``drift`` at most (a share, such as 0.01).
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from remuda.cluster.decree import majority
 
 class Lease:
     """Of member ``me`` among the members of one view. A new view takes a new lease; until that is
-    granted, ``before``, the end of the old one, holds: who drops the member later waits longer."""
+    granted, ``before``, the end of the old one, holds: a later drop of the member waits longer."""
 
     def __init__(
         self, me: int, members: Iterable[int], duration: float, before: float = float("-inf")

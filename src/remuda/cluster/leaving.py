@@ -5,7 +5,7 @@ ones, closes each when its client is sure to notice before it sends a request, a
 meanwhile. It waits for them no longer than half the timeout, and not if nobody stays to serve them.
 
 Then the member refuses what begins, and gives its copies away, while open work goes on:
-transactions, statements, queries of others. What is still open at the deadline is ended. When
+transactions, statements, queries of others. It ends the work that is open at the deadline. When
 nothing is open and nothing is kept here any more, clients are not served any more. When their last
 request is answered, and all others know that this member has installed the view in which it keeps
 nothing, a view without it is asked for. (Otherwise those that have taken over its partitions would
@@ -47,7 +47,7 @@ class Phase(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What the shell sees when it looks. ``open``: transactions, statements, jobs and queries;
+    """The state that the shell sees. ``open``: transactions, statements, jobs and queries;
     ``requests``: those that were received and are not answered; ``copies``: partitions that are
     kept here; ``stranded``: nobody stays to take them, because all want to leave or no majority is
     there; ``heard``: all others know that this one has installed the present view; ``others_open``:
@@ -79,7 +79,7 @@ class Refuse:
 
 @dataclass(frozen=True, slots=True)
 class EndOpen:
-    """The deadline: what is open is rolled back or cancelled."""
+    """The deadline: open work is rolled back or cancelled."""
 
 
 @dataclass(frozen=True, slots=True)

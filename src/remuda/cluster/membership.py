@@ -1,5 +1,5 @@
-"""Who is in the cluster, on one member: heartbeats, suspicion, joining, leaving, and the lease
-under which it serves (design rules 13 and 14). Pure.
+"""The members of the cluster as one of them knows them: heartbeats, suspicion, joining, leaving,
+and the lease under which it serves (design rules 13 and 14). Pure.
 
 ``step(now, event) -> effects``; ``now`` is monotonic seconds. Once per ``interval`` a member sends
 a heartbeat to every other one; the answers renew its lease, the heartbeats of others show that they
@@ -32,7 +32,7 @@ FIRST_BEATS = 8
 
 @dataclass(frozen=True, slots=True)
 class Times:
-    """Seconds. ``lease`` < ``timeout``: who is given up has stopped serving already, mostly."""
+    """Seconds. ``lease`` < ``timeout``: a member that is given up has mostly stopped serving."""
 
     interval: float
     timeout: float
@@ -200,7 +200,7 @@ for it, and until when they are expected back; ``causes``: why members are gone.
 
 @dataclass(slots=True)
 class _Known:
-    """What this member thinks of another one of its view."""
+    """The judgement of this member about another one of its view."""
 
     heard: float
     answered: float
@@ -268,7 +268,7 @@ class Membership:
         """The same for what members owned that this view has dropped: never later."""
         self._beat_due = now
         self._aware: set[int] = set()
-        """Who is known to have installed this view."""
+        """Members that are known to have installed this view."""
         self._known = self._strangers(now, view)
         self._newcomers: frozenset[int] = frozenset()
         """Members that this or the last views have let in, and that have not been heard yet."""
@@ -348,7 +348,7 @@ class Membership:
     # --- events ---------------------------------------------------------------------------------
 
     def step(self, now: float, event: Event) -> list[Effect]:
-        """Take an event in; what the shell must do, in order."""
+        """Take an event in; returns the effects that the shell must perform, in order."""
         match event:
             case Beat():
                 return self._on_beat(now, event)
@@ -492,7 +492,7 @@ class Membership:
     # --- the next view --------------------------------------------------------------------------
 
     def _oldest(self, but: int = 0) -> int:
-        """Who proposes, as far as this member knows: the lowest number that it does not suspect."""
+        """The proposer, as far as this member knows: the lowest number that it does not suspect."""
         alive = [n for n in self.view.by_number if n not in self.suspected and n != but]
         return min(alive, default=0)
 

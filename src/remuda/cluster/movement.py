@@ -1,8 +1,8 @@
-"""What the primary of partitions does next to bring their copies to where they should be. Pure.
+"""The next step of a primary that brings copies of its partitions to where they should be. Pure.
 
-The table to reach is ``replicas.balanced``, of which every member finds the same. Each primary
-works on its own partitions, one receiver at a time: what a member lacks is copied to it, then the
-view is asked to name it; where nothing is to be copied, the view is asked at once.
+The table to reach is ``replicas.balanced``; every member computes the same one. Each primary works
+on its own partitions, one receiver at a time. It copies the missing partitions to the receiver,
+then asks for a view that names it; where nothing is to be copied, it asks at once.
 """
 
 from __future__ import annotations
@@ -81,8 +81,8 @@ def _left_behind(
     leaving: frozenset[int],
     returning: frozenset[int],
 ) -> tuple[int, ...]:
-    """What becomes of the row while members leave that are expected back. They stay as backups
-    until they are gone, as long as a member that stays has a copy."""
+    """The row that follows while members leave that are expected back. They stay as backups until
+    they are gone, as long as a member that stays has a copy."""
     staying = [member for member in row if member not in leaving]
     if staying:
         return (*staying, *(member for member in row if member in returning))

@@ -1,4 +1,4 @@
-"""The view that follows another one: who has gone, who comes, which copies are complete. Pure."""
+"""The view that follows another one: members that go or come, copies that are complete. Pure."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Placement:
     donor: int = 0
 
     def fits(self, view: View) -> bool:
-        """Whether it may follow ``view``. What another change has overtaken is dropped."""
+        """Whether it may follow ``view``. A change that another one has overtaken is dropped."""
         if not 0 <= self.partition < len(view.replicas):
             return False
         if view.replicas[self.partition] != self.before:
@@ -115,8 +115,8 @@ def _away(  # noqa: PLR0917 (the view before, the one after, and who makes the d
     left: Mapping[int, int],
     lost: Collection[int],
 ) -> tuple[Away, ...]:
-    """Who is expected back with which copies. One that has left is known again by the number that
-    it had; what it keeps again, or what has no copy any more, it is not waited for."""
+    """The members that are expected back, with their copies. A member that has left is known again
+    by its former number. Nobody waits for copies that it keeps again, or of which none is left."""
     found = {each.member.number: each for each in view.away}
     returned = {member.former: member for member in members if member.former in found}
     kept: dict[int, Away] = {}
@@ -139,8 +139,8 @@ def _away(  # noqa: PLR0917 (the view before, the one after, and who makes the d
 def _gone(
     number: int, before: Sequence[tuple[int, ...]], after: Replicas, left: Collection[int]
 ) -> Mapping[int, Missing]:
-    """What the last holder of was dropped. A row that a placement of this very change has made was
-    never the row of a view: its members have whole copies all the same."""
+    """Partitions whose last holder was dropped. A row that a placement of this very change has made
+    was never the row of a view: its members have whole copies all the same."""
     return {
         partition: Missing(partition, number, tuple(m for m in row if m not in left))
         for partition, row in enumerate(before)

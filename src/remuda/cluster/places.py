@@ -1,4 +1,4 @@
-"""Where members are: the labels that say so, and who fails together with whom. Pure."""
+"""Where members are: the labels that say so, and the members that fail together. Pure."""
 
 from __future__ import annotations
 

@@ -55,7 +55,7 @@ def balanced(
 
 
 def moves(before: Replicas, after: Replicas) -> list[tuple[int, int]]:
-    """What must be copied: (partition, the member that gets it)."""
+    """The copies to make: (partition, the member that gets it)."""
     return [
         (partition, member)
         for partition, (old, new) in enumerate(zip(before, after, strict=True))

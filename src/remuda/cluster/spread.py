@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, TypeAlias
 
 Groups: TypeAlias = Mapping[int, tuple[str, ...]]
-"""What a member shares with others that fail together with it, the widest first: (its zone, its
-rack, its host). All members of a table name equally many."""
+"""The places that a member shares with others that fail together with it, the widest first: (its
+zone, its rack, its host). All members of a table name equally many."""
 NO_GROUPS: Final[Groups] = {}
 Domains: TypeAlias = Sequence[Mapping[int, str]]
 """The same the other way round: for each kind, the group of each member."""

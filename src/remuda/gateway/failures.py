@@ -48,7 +48,7 @@ def status_of(error: RemudaError) -> int:
 
 
 def failure(error: RemudaError, query: str) -> dict[str, Any]:
-    """What is said of a statement that failed; ``query`` is its id, "" if it got none."""
+    """The answer about a statement that failed; ``query`` is its id, "" if it got none."""
     return {
         "exception": f"remuda.errors.{type(error).__name__}",
         "errorMessage": error_text(error, query),

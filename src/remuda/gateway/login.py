@@ -1,4 +1,5 @@
-"""Who asks: HTTP's basic authentication, or a session that ``/j_security_check`` began.
+"""The user of a request: HTTP's basic authentication, or a session that ``/j_security_check``
+began.
 
 The gateway knows no passwords: it passes them on to the members.
 """

@@ -1,4 +1,4 @@
-"""What Drill's Python clients ask besides queries: status, options, storage, profiles.
+"""Requests of Drill's Python clients besides queries: status, options, storage, profiles.
 
 Answers are true or an error: there are no threads to list here, and no storage plugins to change.
 """

@@ -37,7 +37,7 @@ WEATHER_SCHEMA: Final = (
 
 @dataclass(frozen=True)
 class Note:
-    """What the demo puts into a map of its own: the schema comes from this class."""
+    """A row that the demo puts into a map of its own: the schema comes from this class."""
 
     text: str
     stars: int
@@ -84,7 +84,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 @dataclass(frozen=True)
 class _Place:
-    """What all parts of the tour use."""
+    """Values that all parts of the tour use."""
 
     cluster: Cluster
     client: Client

@@ -22,7 +22,7 @@ MEMBERS: Final = 3
 MEMBERS_AFTER: Final = 2
 ACCOUNTS: Final = 200
 OPENING: Final = 100
-"""What each account has at first."""
+"""The balance of each account at first."""
 TELLERS: Final = 2
 STEP: Final = 40
 """Transfers that are acknowledged between two cuts, at least."""

@@ -1,4 +1,4 @@
-"""What the demo shows: panels and tables in a terminal, plain lines when piped."""
+"""The output of the demo: panels and tables in a terminal, plain lines when piped."""
 
 from __future__ import annotations
 
