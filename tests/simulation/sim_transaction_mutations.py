@@ -13,7 +13,7 @@ import pytest
 
 from remuda.datatypes.timestamp import from_micros
 from remuda.member.queries.fragments import LocalSources
-from remuda.member.sessions.session import OpenTransaction
+from remuda.member.sessions.open_transaction import OpenTransaction
 from remuda.member.transactions.validation import Validation
 from remuda.storage.maps.map_store import MapStore
 from remuda.transaction.own_writes import OwnWrites

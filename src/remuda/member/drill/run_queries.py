@@ -17,7 +17,7 @@ from remuda.member.queries.own_partitions import own_partitions
 from remuda.member.queries.page_forms import is_stock
 from remuda.member.queries.pauses import Pauses
 from remuda.member.queries.queries import Queries
-from remuda.member.sessions.session import OpenTransaction
+from remuda.member.sessions.open_transaction import OpenTransaction
 from remuda.member.sessions.statement import Client, Statement, text_of
 from remuda.member.statements.plans import Plans
 from remuda.member.statements.statements import Statements

@@ -20,8 +20,9 @@ from remuda.member.maps.open_map import OpenMap
 from remuda.member.maps.reads import read_packed
 from remuda.member.maps.writes import ALWAYS, IF_ABSENT
 from remuda.member.sessions.keys import KeyReader
+from remuda.member.sessions.open_transaction import BLIND, OpenTransaction
 from remuda.member.sessions.openings import Openings
-from remuda.member.sessions.session import BLIND, OpenTransaction, TransactionSessions
+from remuda.member.sessions.session import TransactionSessions
 from remuda.rpc import arrow_stream
 from remuda.rpc.messages import user_pb2
 from remuda.rpc.messages.user_pb2 import RpcType

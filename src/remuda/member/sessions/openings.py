@@ -8,7 +8,8 @@ from typing import Final
 from remuda.errors import InputError, NotSupported
 from remuda.member.base.core import Call, Core
 from remuda.member.base.request_traces import parent_of
-from remuda.member.sessions.session import OpenTransaction, TransactionSessions
+from remuda.member.sessions.open_transaction import OpenTransaction
+from remuda.member.sessions.session import TransactionSessions
 from remuda.member.sessions.statements import status_of
 from remuda.rpc.messages import user_pb2
 from remuda.rpc.transport import Request

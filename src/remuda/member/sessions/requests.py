@@ -5,8 +5,9 @@ from __future__ import annotations
 from remuda.errors import InputError, NoActiveTransaction, SchemaChanged, UndefinedTransaction
 from remuda.member.base.core import Core
 from remuda.member.sessions.maps import TransactionMaps
+from remuda.member.sessions.open_transaction import OpenTransaction
 from remuda.member.sessions.openings import Openings
-from remuda.member.sessions.session import RUN_AGAIN, OpenTransaction, TransactionSessions
+from remuda.member.sessions.session import RUN_AGAIN, TransactionSessions
 from remuda.member.sessions.statements import status_of
 from remuda.rpc.messages import user_pb2
 from remuda.rpc.messages.user_pb2 import RpcType

@@ -21,7 +21,7 @@ from remuda.errors import (
 from remuda.member.queries.cursors import Cursor, Wire
 from remuda.member.queries.pauses import Pauses
 from remuda.member.queries.query_state import Initiated
-from remuda.member.sessions.session import OpenTransaction
+from remuda.member.sessions.open_transaction import OpenTransaction
 from remuda.query.ids import QueryId
 from remuda.rpc.client_channel import ClientChannel
 from remuda.rpc.messages import user_pb2

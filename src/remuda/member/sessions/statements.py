@@ -14,7 +14,8 @@ from remuda.errors import (
     RemudaError,
 )
 from remuda.member.base.core import Core
-from remuda.member.sessions.session import OpenTransaction, TransactionSessions
+from remuda.member.sessions.open_transaction import OpenTransaction
+from remuda.member.sessions.session import TransactionSessions
 from remuda.member.sessions.statement import Statement
 from remuda.rpc.client_channel import ClientChannel
 from remuda.rpc.messages import user_pb2

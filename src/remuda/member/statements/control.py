@@ -51,7 +51,8 @@ from remuda.sql.trees.cluster import (
 from remuda.transaction.states import parse_transaction_id
 
 if TYPE_CHECKING:
-    from remuda.member.sessions.session import OpenTransaction, TransactionSessions
+    from remuda.member.sessions.open_transaction import OpenTransaction
+    from remuda.member.sessions.session import TransactionSessions
     from remuda.member.sessions.statement import Statement
 
 EndWork = control_pb2.EndWork

@@ -29,8 +29,9 @@ from remuda.member.queries.cursors import Cursor, Results
 from remuda.member.queries.queries import Queries
 from remuda.member.sessions.client_table import ClientTable
 from remuda.member.sessions.keys import KeyReader
+from remuda.member.sessions.open_transaction import OpenTransaction
 from remuda.member.sessions.replanning import pause_before_next
-from remuda.member.sessions.session import OpenTransaction, TransactionSessions
+from remuda.member.sessions.session import TransactionSessions
 from remuda.member.sessions.statement import Client, Statement
 from remuda.member.sessions.statements import TransactionStatements
 from remuda.member.statements.changes import Changed
@@ -47,11 +48,7 @@ from remuda.member.statements.short_statements import ShortStatements
 from remuda.member.statements.spark_statements import SparkStatements, above
 from remuda.member.statements.transaction_changes import TransactionChanges
 from remuda.member.statements.unique_checks import UniqueChecks
-from remuda.member.statements.write_statements import (
-    KeyedStatements,
-    WriteStatements,
-    changed_by,
-)
+from remuda.member.statements.write_statements import KeyedStatements, WriteStatements, changed_by
 from remuda.query.ids import QueryId
 from remuda.query.wire import decode_query_id
 from remuda.rpc.client_channel import ClientChannel

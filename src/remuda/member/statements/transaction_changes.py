@@ -19,7 +19,8 @@ from remuda.errors import LimitExceeded, SerializationFailure
 from remuda.execution.memory import Reservation
 from remuda.member.base.core import Core
 from remuda.member.sessions.keys import KeyReader
-from remuda.member.sessions.session import BLIND, OpenTransaction, TransactionSessions
+from remuda.member.sessions.open_transaction import BLIND, OpenTransaction
+from remuda.member.sessions.session import TransactionSessions
 from remuda.member.sessions.statement import Statement
 from remuda.member.statements.changes import ATTEMPTS, Answer, Changed, Chooser, Source, chosen_rows
 from remuda.member.statements.unique_checks import UniqueChecks

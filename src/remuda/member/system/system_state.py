@@ -10,7 +10,7 @@ from remuda.member.base.round import PATIENCE, Gathered, in_one_round
 from remuda.member.queries.fragment_reports import encode_operator
 from remuda.member.queries.queries import Queries
 from remuda.member.sessions.client_table import ClientTable
-from remuda.member.sessions.session import OpenTransaction
+from remuda.member.sessions.open_transaction import OpenTransaction
 from remuda.member.sessions.statement import Statement
 from remuda.member.state.log import levels
 from remuda.query.ids import QueryId

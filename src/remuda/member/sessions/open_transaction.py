@@ -1,0 +1,226 @@
+"""An open transaction on its near member: what it has read, written and locked."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Final
+
+from remuda.datatypes.schema import MapSchema
+from remuda.datatypes.timestamp import FOREVER
+from remuda.errors import (
+    FailedTransaction,
+    LimitExceeded,
+    ReadOnlyTransaction,
+    RemudaError,
+    UndefinedTransaction,
+)
+from remuda.execution.overlay import MapWrites, altered
+from remuda.member.base.core import Core
+from remuda.member.queries.query_start import QueryStart
+from remuda.member.sessions.reads import OwnReads
+from remuda.query.ids import QueryId
+from remuda.rpc.client_channel import ClientChannel
+from remuda.rpc.messages import control_pb2
+from remuda.session.client_session import ClientSession
+from remuda.transaction.isolation import Isolation, Modes
+from remuda.transaction.own_writes import Key, OwnWrites, Row, canonical_key
+from remuda.transaction.states import State, TransactionId
+
+BLIND: Final = FOREVER
+"""``since`` of a write by one who had not read: nothing that others commit is a conflict."""
+
+
+@dataclass(eq=False)
+class OpenTransaction:
+    """One transaction. Everything on the loop's thread."""
+
+    id: TransactionId
+    channel: ClientChannel
+    """The connection that used it last: its end is that of the transaction."""
+    user: str
+    modes: Modes
+    defaults: Modes
+    base: ClientSession
+    """The client's session when it began: a rollback brings it back."""
+    writes: OwnWrites
+    started: int
+    deadline: float
+    idle_timeout: float
+    last_used: float
+    running: set[QueryId] = field(default_factory=set)
+    """Its statements that have not ended: until then it is not idle."""
+    label: str = ""
+    traceparent: str = ""
+    """The span in which its client began it, as W3C Trace Context has it."""
+    implicit: bool = False
+    """Of one autocommitted statement: its commit follows at once."""
+    pessimistic: bool = False
+    """It locks what it writes, and with REPEATABLE READ what it gets by key, before it reads it."""
+    locked: dict[int, dict[Key, int]] = field(default_factory=dict)
+    """By map id: the keys that are locked, and when each was read; BLIND if it was not."""
+    state: State = State.ACTIVE
+    snapshot: int = 0
+    """The timestamp that it reads at; 0: none has been chosen."""
+    loose: bool = False
+    """Whether ``snapshot`` may lie below clocks of other members (``transaction_snapshots``)."""
+    ceiling: int = 0
+    """Of a loose one: a timestamp above the clocks that all members had when it had begun; 0: not
+    known yet."""
+    reads: OwnReads = field(default_factory=OwnReads)
+    checked_since: int = 0
+    """Of READ COMMITTED: the lowest timestamp of a statement whose reads the commit checks, or that
+    wrote what it had read; 0: there was none."""
+    locked_since: int = 0
+    """The lowest timestamp of a SELECT ... FOR UPDATE; 0: there was none."""
+    cause: RemudaError | None = None
+    """What has failed in it."""
+    local: dict[str, str] = field(default_factory=dict)
+    """What SET LOCAL has set."""
+    asked: bool = False
+    """Whether a statement has read or written in it: then its modes stand."""
+    turn: asyncio.Lock = field(default_factory=asyncio.Lock)
+    """Held by who writes, and by the commit."""
+    choosing: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+    @property
+    def isolation(self) -> Isolation:
+        return self.modes.over(self.defaults).isolation or Isolation.SERIALIZABLE
+
+    @property
+    def read_only(self) -> bool:
+        return bool(self.modes.over(self.defaults).read_only)
+
+    @cached_property
+    def name(self) -> str:
+        return str(self.id)
+
+    @property
+    def open(self) -> bool:
+        return self.state in (State.ACTIVE, State.SUSPENDED, State.MARKED_ROLLBACK)
+
+    def session(self, session: ClientSession) -> ClientSession:
+        """``session`` as statements of the transaction see it."""
+        values = {
+            **session.values,
+            **self.local,
+            "transaction_isolation": self.isolation.value,
+            "transaction_read_only": "on" if self.read_only else "off",
+        }
+        return ClientSession(values, session.prepared, session.user)
+
+    def check(self) -> None:
+        """Raises FailedTransaction when a statement of it has failed."""
+        if self.state is State.MARKED_ROLLBACK:
+            raise FailedTransaction(
+                "current transaction is aborted, commands ignored until end of transaction block",
+                detail=f"cause: {self.cause.message}" if self.cause is not None else "",
+                hint="ROLLBACK, or ROLLBACK TO a savepoint.",
+            )
+
+    def check_writable(self, what: str) -> None:
+        """Raises ReadOnlyTransaction."""
+        if self.read_only:
+            raise ReadOnlyTransaction(f"cannot execute {what} in a read-only transaction")
+
+    def describe(self, message: control_pb2.OpenTransaction) -> None:
+        """For ``sys.transactions``."""
+        message.transaction, message.state = self.name, self.state.name
+        message.isolation, message.read_only = self.isolation.value, self.read_only
+        message.user, message.label = self.user, self.label
+        message.started, message.snapshot = self.started, self.snapshot
+        message.writes, message.bytes = self.writes.count, self.writes.bytes
+        message.reads, message.savepoints = self.reads.count, len(self.writes.savepoints)
+
+    def roll_back_to(self, name: str) -> None:
+        """To a savepoint; what had failed since is forgiven. UndefinedSavepoint."""
+        self.writes.rollback_to(name)
+        if self.state is State.MARKED_ROLLBACK:
+            self.state, self.cause = State.ACTIVE, None
+
+    def failed(self, error: RemudaError) -> None:
+        """A statement of it has failed: only a rollback is possible from now on."""
+        if self.state in (State.ACTIVE, State.SUSPENDED):
+            self.state, self.cause = State.MARKED_ROLLBACK, error
+
+    def overlay(self, map_ids: Iterable[int], core: Core) -> tuple[MapWrites, ...]:
+        """What it has written to these maps, as it is now. Raises SerializationFailure for a map
+        that was altered since."""
+        found = []
+        for map_id in map_ids:
+            own = self.writes.maps.get(map_id)
+            if own is None:
+                continue
+            store = core.stores.get(map_id)
+            if store is None or store.schema.version != own.schema_version:
+                raise altered(core.dropped.get(map_id, "") if store is None else store.schema.name)
+            rows = {key: written.row for key, written in own.written.items()}
+            found.append(MapWrites(store.schema, rows))
+        return tuple(found)
+
+    def note_query(self, start: QueryStart, *, locking: bool = False) -> None:
+        """What a query reads, if the commit checks it."""
+        if locking:
+            at = start.read_timestamp
+            self.locked_since = min(self.locked_since or at, at)
+            self._checks(at)
+        if locking or self.isolation is Isolation.SERIALIZABLE:
+            self.reads.add_query(start)
+
+    def _checks(self, since: int) -> None:
+        self.checked_since = min(self.checked_since or since, since)
+
+    def note_locked(self, map_id: int, keys: Iterable[Key], since: int) -> None:
+        """Keys that are locked have been read at ``since``, or not at all (BLIND)."""
+        known = self.locked.setdefault(map_id, {})
+        for key in keys:
+            own = canonical_key(key)
+            known[own] = min(known.get(own, BLIND), since)
+        if since != BLIND:
+            self._checks(since)
+
+    @property
+    def locks_reads(self) -> bool:
+        return self.pessimistic and self.isolation is not Isolation.READ_COMMITTED
+
+    @property
+    def oldest_read(self) -> int:
+        """Versions of this timestamp are still needed; 0: of none."""
+        needed = [at for at in (self.snapshot, self.checked_since) if at]
+        return min(needed, default=0)
+
+    def note_keys(self, schema: MapSchema, keys: Sequence[Key]) -> None:
+        if self.isolation is Isolation.SERIALIZABLE:
+            self.reads.add_keys(schema.map_id, schema.version, keys)
+
+    def own(self, map_id: int, key: Key) -> tuple[bool, Row | None]:
+        """Whether it has written the key, and what (None: removed)."""
+        written = self.writes.of(map_id).get(canonical_key(key))
+        return (False, None) if written is None else (True, written.row)
+
+    def write(
+        self, map_id: int, version: int, entries: Mapping[Key, Row | None], since: int
+    ) -> None:
+        """All entries or none. Raises LimitExceeded, FailedTransaction, UndefinedTransaction if it
+        has ended meanwhile, SerializationFailure for a map that was altered since the last
+        write."""
+        self.check()
+        if self.state is not State.ACTIVE:
+            raise UndefinedTransaction(
+                f"transaction {self.name} was {self.state.value} meanwhile",
+                hint="Begin another one.",
+            )
+        own = self.writes.maps.get(map_id)
+        if own is not None and own.schema_version != version:
+            raise altered(str(map_id))
+        mark = self.writes.mark
+        if since != BLIND:
+            self._checks(since)
+        try:
+            for key, row in entries.items():
+                self.writes.write(map_id, version, canonical_key(key), row, since)
+        except LimitExceeded:
+            self.writes.undo(mark)
+            raise
