@@ -140,7 +140,8 @@ def main() -> int:
                 if name == options.profile:
                     print_profile(counts)
                 continue
-            now, budget = figures(counts), known[name]
+            now = figures(counts)
+            budget = known.get(name, Budget(now.calls))
             found[name] = Budget(now.calls, budget.goal)
             goal = "" if budget.goal is None else f"{budget.goal:,}"
             print(f"| {name} | {now.calls:,} | {budget.recorded:,} | {goal} | {now.files}"

@@ -115,4 +115,5 @@ async def at_the_door(grid: Grid) -> dict[str, Operation]:
         "door: own key as asyncpg reads": read(own, by_asyncpg),
         "door: own key as psycopg reads": read(own, by_psycopg),
         "door: another member's key": read(other, by_asyncpg),
+        "door: another member's key as psycopg reads": read(other, by_psycopg),
     }

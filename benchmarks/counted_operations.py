@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -159,14 +160,14 @@ async def transactions(grid: Grid) -> dict[str, Operation]:
     client = grid.client
     pairs = list(zip(grid.keys_of(1, 2), grid.keys_of(2, 3), strict=True))
 
-    async def puts(number: int) -> None:
-        async with client.transaction() as transaction:
+    async def puts(number: int, **options: Any) -> None:
+        async with client.transaction(**options) as transaction:
             items = transaction.map("items", Item)
             for key in pairs[number]:
                 await items.put(key, item(key))
 
-    async def modified(number: int) -> None:
-        async with client.transaction(isolation="serializable") as transaction:
+    async def modified(number: int, **options: Any) -> None:
+        async with client.transaction(**options) as transaction:
             items = transaction.map("items", Item)
             found = [await items.get(key) for key in pairs[number]]
             for key, each in zip(pairs[number], found, strict=True):
@@ -175,7 +176,9 @@ async def transactions(grid: Grid) -> dict[str, Operation]:
 
     return {
         "transaction of two puts": puts,
-        "read-modify-write of two keys": modified,
+        "read-modify-write of two keys": partial(modified, isolation="serializable"),
+        "two puts with locks": partial(puts, concurrency="pessimistic"),
+        "read-modify-write with locks": partial(modified, concurrency="pessimistic"),
     }
 
 

@@ -28,8 +28,11 @@ TRAFFIC_MAX = {
     "door: own key as asyncpg reads": (7, 120, 0),  # three to the member, and its four in one write
     "door: own key as psycopg reads": (9, 235, 0),
     "door: another member's key": (9, 270, 0),
+    "door: another member's key as psycopg reads": (11, 390, 0),
     "transaction of two puts": (6, 700, 0),
     "read-modify-write of two keys": (10, 1_060, 0),
+    "two puts with locks": (16, 1_150, 0),
+    "read-modify-write with locks": (16, 1_400, 0),
 }
 """Messages, bytes at most, and syncs of one operation, between all processes."""
 

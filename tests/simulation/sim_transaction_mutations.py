@@ -6,7 +6,7 @@ A mutation patches the product and says which storm, of which level, sees it.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pytest
@@ -14,11 +14,14 @@ import pytest
 from remuda.datatypes.timestamp import from_micros
 from remuda.member.queries.fragments import LocalSources
 from remuda.member.sessions.open_transaction import OpenTransaction
+from remuda.member.state.transaction_sets import ReadSet
+from remuda.member.transactions.key_locks import KeyLocks
 from remuda.member.transactions.validation import Validation
 from remuda.storage.maps.map_store import MapStore
 from remuda.transaction.own_writes import OwnWrites
 
 Patch = pytest.MonkeyPatch
+LOCKING = "pessimistic repeatable read"
 
 
 @dataclass(frozen=True)
@@ -100,3 +103,29 @@ def own_writes_are_not_seen(patch: Patch) -> Seen:
     patch.setattr(OpenTransaction, "overlay", lambda *_: ())
     patch.setattr(OpenTransaction, "own", lambda *_: (False, None))
     return Seen("own write lost", seed=3)
+
+
+@mutation
+def what_is_read_under_locks_is_not_checked(patch: Patch) -> Seen:
+    """Locks are lost with their primary, and bulk writes pass them by."""
+    patch.setattr(OpenTransaction, "reads_under_locks", nothing)
+    return Seen("lists: ", level=LOCKING, seed=8)
+
+
+@mutation
+def what_is_read_under_locks_is_checked_since_the_last_one(patch: Patch) -> Seen:
+    original = OpenTransaction.reads_under_locks
+
+    def since_the_last(transaction: OpenTransaction) -> ReadSet | None:
+        reads = original(transaction)
+        return None if reads is None else replace(reads, since={})
+
+    patch.setattr(OpenTransaction, "reads_under_locks", since_the_last)
+    return Seen("lists: ", level=LOCKING, seed=8)
+
+
+@mutation
+def locks_are_given_on_what_is_undecided(patch: Patch) -> Seen:
+    """What is read under the lock is not what the transaction meets later."""
+    patch.setattr(KeyLocks, "_when_decided", KeyLocks._grant)
+    return Seen("lists: ", level=LOCKING, seed=4)

@@ -48,8 +48,9 @@ def test_a_lock_that_is_asked_for_after_its_release_is_not_given() -> None:
     async def lock_and_commit(client) -> None:
         for key in range(6):
             async with client.transaction(concurrency="pessimistic") as transaction:
-                row = await transaction.map("t").get(key)
-                await transaction.map("t").put(key, row)
+                await transaction.map("t").get(key)  # locked here: it begins at the owner
+                row = await transaction.map("t").get(key + 1)
+                await transaction.map("t").put(key + 1, row)
 
     async def play(play: Play) -> None:
         asked: list[Sent] = []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -62,6 +63,50 @@ def test_locks_are_waited_for_and_given_on(in_cluster: InCluster, backups: int) 
             await asyncio.sleep(0.01)
 
     in_cluster(scenario, members=3, backups=backups)
+
+
+def test_a_key_is_read_where_it_is_locked(in_cluster: InCluster) -> None:
+    async def scenario(cluster: Any) -> None:
+        client, schema, keys = await prepared(cluster)
+        locks, owner = cluster.member(1).transactions.locks, name(cluster, 1)
+        absent = 1_000
+        wanted = [(key,) for key in (*keys.values(), absent)]
+        await client.put(schema, (keys[3], 5))
+        found = await locks.lock_and_read(owner, schema, wanted)
+        rows = {key: row for key, (_, row) in found.items()}
+        assert rows == {
+            (keys[1],): (keys[1], 0),
+            (keys[2],): (keys[2], 0),
+            (keys[3],): (keys[3], 5),
+            (absent,): None,
+        }
+        for number in (2, 3):  # at the clocks of their primaries, which others pass from then on
+            assert found[(keys[number],)][0] < cluster.member(number).core.timestamp()
+            assert found[(keys[number],)][0] < cluster.member(1).core.timestamp()
+        altered = replace(schema, version=schema.version + 1)
+        assert await locks.lock_and_read(owner, altered, wanted) == {}  # only locked
+        locks.release(owner)
+
+    in_cluster(scenario, members=3)
+
+
+def test_keys_are_checked_since_each_was_read(in_cluster: InCluster) -> None:
+    """A lock that was lost, or passed by, between two reads."""
+
+    async def scenario(cluster: Any) -> None:
+        client, schema, keys = await prepared(cluster)
+        one, two = (keys[1],), (keys[2],)
+        transactions, held = cluster.member(3).transactions, (schema.map_id, one)
+        early = cluster.member(3).core.timestamp()
+        await client.put(schema, (keys[1], 1))
+        late = cluster.member(1).core.timestamp()
+        change = [Write(schema.map_id, schema.version, two, (keys[2], 7))]
+        read = {schema.map_id: {one}}
+        with pytest.raises(SerializationFailure, match="changed by others since it was read"):
+            await transactions.commit(change, ReadSet(late, read, since={held: early}), 20)
+        await transactions.commit(change, ReadSet(late, read), 20)
+
+    in_cluster(scenario, members=3, backups=1)
 
 
 def test_shared_locks_are_shared(in_cluster: InCluster) -> None:

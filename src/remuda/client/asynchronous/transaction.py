@@ -323,7 +323,7 @@ class Transaction:
         """It begins with its first request, unless something is to be seen of it before that: its
         name and its timeout."""
         options = self._options
-        if options.concurrency == "pessimistic" or options.timeout is not None or options.label:
+        if options.timeout is not None or options.label:
             return await self.begin()
         self._enter()
         return self

@@ -1,9 +1,9 @@
 """The operations of a map inside a transaction: what can be answered, or kept until the commit, at
 the client is not sent.
 
-Only in optimistic transactions: pessimistic ones lock what they touch, at once. A put waits if the
-client can tell that the member will take it: no CHECK constraint, no time to live, and no question
-about what was there.
+Pessimistic transactions lock what they touch, at once: only a put of a key that they have locked
+waits. A put waits if the client can tell that the member will take it: no CHECK constraint, no time
+to live, and no question about what was there.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from remuda.datatypes.conformance import RowCheck
 from remuda.datatypes.schema import MapSchema
 from remuda.datatypes.view import View
 from remuda.errors import RemudaError, SchemaChanged
+from remuda.transaction.own_writes import canonical_key
 
 SHAPES_KEPT: Final = 1_000
 
@@ -75,6 +76,8 @@ class TransactionBinding(Binding):
         if core.unsent.puts and (own := core.unsent.find(self.requests, key)) is not None:
             core.require_open()
             return own
+        if core.pessimistic:
+            return await self._get_locked(key, deadline)
         if core.begins_with_get:
             owner = self.router.owner(key)
             return await core.begin_with_get(self.requests, key, owner, deadline)
@@ -86,6 +89,16 @@ class TransactionBinding(Binding):
         call: Call[PhysicalRow | None] = self.requests.get_one(key)
         return await core.ask(core.held.member, call, deadline)
 
+    async def _get_locked(self, key: PhysicalRow, deadline: Deadline) -> PhysicalRow | None:
+        """The transaction has a name before it waits for a lock, so that a client that
+        gives up can tell its member."""
+        core = self.core
+        call: Call[PhysicalRow | None] = self.requests.get_one(key)
+        row = await core.ask(self.router.owner(key), call, deadline)
+        if core.locks_reads:
+            core.locked.add((self.schema.map_id, canonical_key(key)))
+        return row
+
     async def put(
         self,
         row: PhysicalRow,
@@ -94,7 +107,8 @@ class TransactionBinding(Binding):
         want_old: bool = False,
         ttl: int | None = None,
     ) -> PhysicalRow | None:
-        if condition is Condition.ALWAYS and not want_old and ttl is None and self._waits():
+        plain = condition is Condition.ALWAYS and not want_old and ttl is None
+        if plain and self._waits((row,)):
             try:
                 self._keep((row,))
             except RemudaError:
@@ -102,21 +116,30 @@ class TransactionBinding(Binding):
                     await self._require_known(deadline)
                 raise
             return ()
-        return await super().put(row, deadline, condition, want_old, ttl)
+        old = await super().put(row, deadline, condition, want_old, ttl)
+        if self.core.pessimistic:
+            self.core.locked.add((self.schema.map_id, canonical_key(self.key_of(row))))
+        return old
 
     async def put_all(
         self, rows: Sequence[PhysicalRow], deadline: Deadline, ttl: int | None = None
     ) -> None:
-        if ttl is None and len(rows) <= ROWS_AS_MESSAGES and self._waits():
+        if ttl is None and len(rows) <= ROWS_AS_MESSAGES and self._waits(rows):
             self._keep(rows)
             return
         await super().put_all(rows, deadline, ttl)
 
-    def _waits(self) -> bool:
+    def _waits(self, rows: Sequence[PhysicalRow]) -> bool:
         """Whether puts wait for the commit."""
         core = self.core
         core.require_open()
-        return core.keeps_puts and not core.unsent.full and not self.schema.checks
+        if not core.keeps_puts or core.unsent.full or self.schema.checks:
+            return False
+        return not core.pessimistic or self._locked(rows)
+
+    def _locked(self, rows: Sequence[PhysicalRow]) -> bool:
+        map_id, locked = self.schema.map_id, self.core.locked
+        return all((map_id, canonical_key(self.key_of(row))) in locked for row in rows)
 
     def _keep(self, rows: Sequence[PhysicalRow]) -> None:
         """Raises what the member would raise for a row that does not fit."""

@@ -3,6 +3,7 @@ connections, but every request goes to the member that has the transaction, and 
 
 from __future__ import annotations
 
+import contextlib
 import re
 import struct
 import time
@@ -73,6 +74,8 @@ class TransactionCore(Core):
     """The owner of the first key that was put before the transaction has begun."""
     kept: dict[tuple[int, int], Any]
     """By map id and version: the bindings of what was put before the transaction has begun."""
+    locked: set[tuple[int, PhysicalRow]]
+    """Map id and key of each entry that a pessimistic transaction has locked by gets and puts."""
     _heard: float
     """When its member has last answered."""
 
@@ -83,7 +86,7 @@ class TransactionCore(Core):
         made._client = core  # noqa: SLF001 (its own)
         made.options, made.unsent = options, Unsent()
         made.shared = replace(core.shared, held=Held("", 0))
-        made.first_owner, made.kept = None, {}
+        made.first_owner, made.kept, made.locked = None, {}, set()
         made._heard = 0.0  # noqa: SLF001
         return made
 
@@ -111,19 +114,33 @@ class TransactionCore(Core):
 
     @property
     def keeps_puts(self) -> bool:
-        """Whether puts may wait for the commit."""
-        return self.options.concurrency == "optimistic" and not self.options.read_only
+        """Whether puts may wait for the commit; pessimistic ones if the key is locked."""
+        return not self.options.read_only
+
+    @property
+    def pessimistic(self) -> bool:
+        return self.options.concurrency == "pessimistic"
+
+    @property
+    def locks_reads(self) -> bool:
+        """Whether a get locks its key."""
+        return self.pessimistic and self.options.isolation != "read committed"
 
     @property
     def begins_with_get(self) -> bool:
         return not self.held.name and not self.held.ended
 
-    async def begin(self, deadline: Deadline | None = None) -> None:
-        """By a request of its own, on whichever member answers."""
-        client = self._client
+    async def begin(self, deadline: Deadline | None = None, owner: int | None = None) -> None:
+        """By a request of its own, on ``owner`` if it can be reached, else on whichever member
+        answers."""
+        client, begun = self._client, None
+        deadline = deadline or self.deadline()
         call = transaction_requests.begin(self.options, client.clock, client.view.number)
-        # One that nobody uses ends by itself.
-        begun = await client.call(None, call, True, deadline or self.deadline())
+        if owner is not None:
+            with contextlib.suppress(*LOST):
+                begun = await client.pool(client.nearest(owner)).call(call, deadline)
+        if begun is None:  # one that nobody uses ends by itself
+            begun = await client.call(None, call, True, deadline)
         held = self.held
         held.name, held.member, held.state = begun.name, begun.member, begun.state
         held.catalog_version = begun.catalog_version
@@ -264,22 +281,17 @@ class TransactionCore(Core):
             return self._client.call(member, call, read, deadline)
         return self._ask(call, deadline)
 
-    def ask(
-        self,
-        owner: int,  # noqa: ARG002
-        call: Call[T],
-        deadline: Deadline,
-    ) -> Coroutine[Any, Any, T]:
-        return self._ask(call, deadline)
+    def ask(self, owner: int, call: Call[T], deadline: Deadline) -> Coroutine[Any, Any, T]:
+        return self._ask(call, deadline, owner)
 
     async def write(
         self,
-        owner: int,  # noqa: ARG002
+        owner: int,
         call: Call[T],
         deadline: Deadline,
         name: str = "",  # noqa: ARG002
     ) -> T:
-        return await self._ask(call, deadline)
+        return await self._ask(call, deadline, owner)
 
     def tries(
         self,
@@ -305,7 +317,10 @@ class TransactionCore(Core):
             answers.append(answer)
         return answers
 
-    async def _ask(self, call: Call[T], deadline: Deadline | None = None) -> T:
+    async def _ask(
+        self, call: Call[T], deadline: Deadline | None = None, owner: int | None = None
+    ) -> T:
+        """``owner``: of the key that is asked for, where a transaction begins that has not."""
         self.require_open()
         if self.held.broken is not None:
             raise self.held.lost()
@@ -315,7 +330,7 @@ class TransactionCore(Core):
                 hint="Use put_all of objects or of a table, or SQL.",
             )
         if not self.held.name:
-            await self.begin(deadline)
+            await self.begin(deadline, owner)
         if call.rpc_type in _AFTER_WRITES:
             await self.send_unsent(deadline)
         return await self._send(call, deadline)

@@ -12,6 +12,7 @@ from remuda.client.requests.unsent import Unsent
 from remuda.errors import InputError
 from remuda.rpc.messages import user_pb2
 from remuda.rpc.messages.user_pb2 import RpcType
+from remuda.transaction.isolation import NO_MODES, Isolation, Modes
 
 ISOLATIONS: Final = {
     "read committed": user_pb2.READ_COMMITTED,
@@ -35,7 +36,8 @@ class TransactionOptions:
 def checked_options(
     *, concurrency: Any, isolation: Any, timeout: Any, read_only: Any, label: Any
 ) -> TransactionOptions:
-    """InputError for what makes no sense."""
+    """InputError for what makes no sense; NotSupported for a level that pessimistic transactions do
+    not have."""
     if concurrency not in CONCURRENCIES:
         raise InputError(
             f"concurrency is {' or '.join(map(repr, CONCURRENCIES))}, found {concurrency!r}"
@@ -45,6 +47,8 @@ def checked_options(
         level = "serializable" if concurrency == "optimistic" else "repeatable read"
     if level not in ISOLATIONS:
         raise InputError(f"isolation is one of {', '.join(ISOLATIONS)}; found {isolation!r}")
+    if concurrency == "pessimistic":
+        Modes(Isolation(level)).locking(NO_MODES)
     if timeout is not None and (
         isinstance(timeout, bool) or not isinstance(timeout, int | float) or not timeout > 0
     ):

@@ -28,7 +28,7 @@ def read_packed(
     for key in keys:
         row = store.get(key, at)
         rows.append(None if row is None else pack(row))
-    if counted:
+    if counted:  # ``count_reads`` written out: the way of every get
         store.counters.get(len(rows), rows.count(None), at)
         if store.accesses is not None:
             store.accesses.touch_all(keys, rows, at)

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Protocol
 
+from remuda.datatypes.schema import MapSchema
 from remuda.errors import RemudaError
 from remuda.member.state.transaction_sets import ReadSet, WriteSet
-from remuda.transaction.own_writes import Key
+from remuda.transaction.own_writes import Key, Row
 from remuda.transaction.states import TransactionId
 
 
@@ -25,6 +26,18 @@ class Locking(Protocol):
         client: str = "",
     ) -> None:
         """Raises DeadlockDetected, LockNotAvailable, SchemaChanged, MemberUnavailable."""
+
+    async def lock_and_read(
+        self,
+        owner: TransactionId,
+        schema: MapSchema,
+        keys: Iterable[Key],
+        *,
+        timeout: float = 60.0,
+        client: str = "",
+    ) -> dict[Key, tuple[int, Row | None]]:
+        """``lock``, and the rows of the keys that could be read under it, with the timestamps at
+        which they were. Raises the same."""
 
     def interrupt(self, owner: TransactionId, error: RemudaError) -> None:
         """``lock``, if it waits for ``owner``, raises ``error``."""

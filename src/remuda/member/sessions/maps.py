@@ -126,8 +126,7 @@ class TransactionMaps:
     ) -> None:
         if transaction.locks_reads:
             async with transaction.turn:
-                at = await self._locked(transaction, found.schema, keys)
-                rows = await self.read(transaction, found.schema, keys, at)
+                rows = await self._locked(transaction, found.schema, keys)
         else:
             at = await self._sessions.read_at(transaction)
             rows = await self.read(transaction, found.schema, keys, at)
@@ -135,22 +134,26 @@ class TransactionMaps:
 
     async def _locked(
         self, transaction: OpenTransaction, schema: MapSchema, keys: Sequence[Key]
-    ) -> int:
-        """Lock the keys; the timestamp at which they are read then."""
+    ) -> list[Row | None]:
+        """Lock the keys, and read them as the transaction sees them."""
         self._sessions.still_open(transaction)
+        owns = [transaction.own(schema.map_id, key) for key in keys]
+        others = [key for key, (written, _) in zip(keys, owns, strict=True) if not written]
+        stored = await self._sessions.lock_and_read(transaction, schema, others)
         await self._sessions.lock(transaction, schema, keys)
         transaction.asked = True
-        at = await self._sessions.snapshots.now()
-        transaction.note_locked(schema.map_id, keys, at)
-        return at
+        rest = iter(stored)
+        return [row if written else next(rest) for written, row in owns]
 
-    async def _since(
+    async def _to_write(
         self, transaction: OpenTransaction, schema: MapSchema, keys: Sequence[Key]
-    ) -> int:
-        """The timestamp to read keys at that are about to be written."""
+    ) -> tuple[list[Row | None], int]:
+        """Keys that are about to be written, as the transaction sees them, and the timestamp after
+        which others must not change them; BLIND: that is known."""
         if transaction.pessimistic:
-            return await self._locked(transaction, schema, keys)
-        return await self._sessions.read_at(transaction)
+            return await self._locked(transaction, schema, keys), BLIND
+        at = await self._sessions.read_at(transaction)
+        return await self.read(transaction, schema, keys, at), at
 
     async def read(
         self, transaction: OpenTransaction, schema: MapSchema, keys: Sequence[Key], at: int
@@ -189,12 +192,11 @@ class TransactionMaps:
         async with transaction.turn:
             since, before = BLIND, dict[Key, Row | None]()
             keys = [found.key_of(row) for row in rows]
-            if transaction.pessimistic:
-                await self._sessions.lock(transaction, schema, keys)
             if not blind:
-                since = await self._since(transaction, schema, keys)
-                there = await self.read(transaction, schema, keys, since)
+                there, since = await self._to_write(transaction, schema, keys)
                 before = {canonical_key(k): row for k, row in zip(keys, there, strict=True)}
+            elif transaction.pessimistic:
+                await self._sessions.lock(transaction, schema, keys)
             chosen: dict[Key, Row | None] = {}
             olds: list[Row | None] = []
             for row in rows:
@@ -238,8 +240,7 @@ class TransactionMaps:
         keys: list[Key],
     ) -> None:
         async with transaction.turn:
-            at = await self._since(transaction, found.schema, keys)
-            olds = await self.read(transaction, found.schema, keys, at)
+            olds, at = await self._to_write(transaction, found.schema, keys)
             gone: dict[Key, Row | None] = {
                 key: None for key, old in zip(keys, olds, strict=True) if old is not None
             }
@@ -267,8 +268,7 @@ class TransactionMaps:
         with_rows: bool,
     ) -> None:
         async with transaction.turn:
-            at = await self._since(transaction, found.schema, keys)
-            there = await self.read(transaction, found.schema, keys, at)
+            there, at = await self._to_write(transaction, found.schema, keys)
             written, answer = change(range(len(keys)), there)
             chosen = {canonical_key(key): row for key, row in written.items()}
             self._write(transaction, found.schema, chosen, at)

@@ -1,4 +1,4 @@
-"""An open transaction on its near member: what it has read, written and locked."""
+"""An open transaction on its near member: its reads, writes and locks."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ from remuda.execution.overlay import MapWrites, altered
 from remuda.member.base.core import Core
 from remuda.member.queries.query_start import QueryStart
 from remuda.member.sessions.reads import OwnReads
+from remuda.member.state.transaction_sets import ReadSet
 from remuda.query.ids import QueryId
 from remuda.rpc.client_channel import ClientChannel
 from remuda.rpc.messages import control_pb2
@@ -224,3 +225,24 @@ class OpenTransaction:
         except LimitExceeded:
             self.writes.undo(mark)
             raise
+
+    def first_reads(self) -> dict[tuple[int, Key], int]:
+        """By map id and key, when it first read what it has locked or written; BLIND: it has
+        not."""
+        found = {(map_id, key): written.since for map_id, _, key, written in self.writes.entries()}
+        for map_id, locked in self.locked.items():
+            for key, since in locked.items():
+                found[map_id, key] = min(since, found.get((map_id, key), BLIND))
+        return found
+
+    def reads_under_locks(self) -> ReadSet | None:
+        """The keys that a pessimistic one has read, each at the clock of its primary. Its locks
+        keep others from changing them; the commit looks all the same, since locks are lost with
+        their primary, and bulk writes pass them by."""
+        since = {held: at for held, at in self.first_reads().items() if at != BLIND}
+        if not since:
+            return None
+        keys: dict[int, set[Key]] = {}
+        for map_id, key in since:
+            keys.setdefault(map_id, set()).add(key)
+        return ReadSet(max(since.values()), keys, since=since)

@@ -7,8 +7,9 @@ members learn of its writes with the start of its queries, and of everything at 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Final
 
 from remuda.datatypes.schema import MapSchema
@@ -36,7 +37,7 @@ from remuda.query.ids import QueryId
 from remuda.rpc.client_channel import ClientChannel
 from remuda.session.client_session import NO_SESSION, ClientSession
 from remuda.transaction.isolation import NO_MODES, Isolation, Modes
-from remuda.transaction.own_writes import Key, OwnWrites, canonical_key
+from remuda.transaction.own_writes import Key, OwnWrites, Row, canonical_key
 from remuda.transaction.states import State, TransactionId
 
 ENDED_KEPT: Final = 1_000
@@ -228,12 +229,7 @@ class TransactionSessions:
     async def _validated(self, transaction: OpenTransaction) -> ReadSet | None:
         """What must be as it was."""
         if transaction.pessimistic:
-            last = await self._unchanged_until(transaction)
-            keys = {
-                map_id: {key for key, since in locked.items() if since != BLIND}
-                for map_id, locked in transaction.locked.items()
-            }
-            return ReadSet(last, keys) if last else None
+            return transaction.reads_under_locks()
         if transaction.isolation is not Isolation.READ_COMMITTED:
             at = transaction.snapshot
             if not at:
@@ -250,12 +246,7 @@ class TransactionSessions:
         """The timestamp of the last statement that wrote what it had read, 0 for none. Raises
         SerializationFailure when a row that an earlier one wrote was changed before that: the rest
         is for the commit to check. (Each statement of READ COMMITTED has its own.)"""
-        read = {
-            (map_id, key): written.since for map_id, _, key, written in transaction.writes.entries()
-        }
-        for map_id, locked in transaction.locked.items():
-            for key, since in locked.items():
-                read[map_id, key] = min(since, read.get((map_id, key), BLIND))
+        read = transaction.first_reads()
         last = max((since for since in read.values() if since != BLIND), default=0)
         earlier: dict[tuple[int, int], list[Key]] = {}
         for (map_id, key), since in read.items():
@@ -296,25 +287,65 @@ class TransactionSessions:
     async def lock(
         self, transaction: OpenTransaction, schema: MapSchema, keys: Iterable[Key]
     ) -> None:
-        """Lock what a pessimistic transaction is about to read or write, until its end. An error
-        fails it. Raises DeadlockDetected, LockNotAvailable, MemberUnavailable, SchemaChanged."""
+        """Lock keys that a pessimistic transaction is about to write, until its end. An error fails
+        it. Raises DeadlockDetected, LockNotAvailable, MemberUnavailable, SchemaChanged."""
         known = transaction.locked.setdefault(schema.map_id, {})
         wanted = [k for k in dict.fromkeys(map(canonical_key, keys)) if k not in known]
         if not wanted:
             return
-        left = transaction.deadline - self._core.world.clock.monotonic()
-        try:
+        patience, client = self._patience(transaction), _client_of(transaction)
+        with _failing(transaction):
             await self._committing.locks.lock(
-                transaction.id,
-                schema.map_id,
-                wanted,
-                timeout=min(max(left, 0.001), LOCK_TIMEOUT),
-                client=described(transaction.channel, transaction.label),
+                transaction.id, schema.map_id, wanted, timeout=patience, client=client
             )
-        except RemudaError as error:
-            transaction.failed(error)
-            raise
-        transaction.note_locked(schema.map_id, wanted, BLIND)
+        self._note_locked(transaction, schema, wanted, {})
+
+    async def lock_and_read(
+        self, transaction: OpenTransaction, schema: MapSchema, keys: Iterable[Key]
+    ) -> list[Row | None]:
+        """Lock keys that a pessimistic transaction is about to read, until its end, and read them,
+        as they were when each was locked, or was read first since. The primary locks and reads a
+        key in one step, so no other clock matters: every earlier commit to the key is there, and
+        no other transaction writes it from then on. Fails and raises as ``lock``."""
+        known = transaction.locked.setdefault(schema.map_id, {})
+        own = list(map(canonical_key, keys))
+        wanted = [key for key in dict.fromkeys(own) if known.get(key, BLIND) == BLIND]
+        found: dict[Key, tuple[int, Row | None]] = {}
+        if wanted:
+            patience, client = self._patience(transaction), _client_of(transaction)
+            with _failing(transaction):
+                found = await self._committing.locks.lock_and_read(
+                    transaction.id, schema, wanted, timeout=patience, client=client
+                )
+            self._note_locked(transaction, schema, wanted, found)
+        rows = {key: row for key, (_, row) in found.items()}
+        since: dict[int, list[Key]] = {}
+        unread = [key for key in dict.fromkeys(own) if key not in rows]
+        if any(known[key] == BLIND for key in unread):  # its primary could not read it just then
+            now = await self.snapshots.now()
+            transaction.note_locked(
+                schema.map_id, [key for key in unread if known[key] == BLIND], now
+            )
+        for key in unread:
+            since.setdefault(known[key], []).append(key)
+        for at, group in since.items():
+            rows.update(zip(group, await self._keys.rows(schema, group, at), strict=True))
+        return [rows[key] for key in own]
+
+    def _patience(self, transaction: OpenTransaction) -> float:
+        left = transaction.deadline - self._core.world.clock.monotonic()
+        return min(max(left, 0.001), LOCK_TIMEOUT)
+
+    def _note_locked(
+        self,
+        transaction: OpenTransaction,
+        schema: MapSchema,
+        keys: Iterable[Key],
+        found: Mapping[Key, tuple[int, Row | None]],
+    ) -> None:
+        transaction.note_locked(schema.map_id, keys, BLIND)
+        for key, (at, _) in found.items():
+            transaction.note_locked(schema.map_id, (key,), at)
         if transaction.state is not State.ACTIVE:  # it has ended meanwhile: nobody else would
             self._committing.locks.release(transaction.id)
             self.still_open(transaction)
@@ -380,6 +411,20 @@ class TransactionSessions:
             self._timer = None
         self.snapshots.close()
         self._open.clear()
+
+
+@contextlib.contextmanager
+def _failing(transaction: OpenTransaction) -> Iterator[None]:
+    """An error fails the transaction."""
+    try:
+        yield
+    except RemudaError as error:
+        transaction.failed(error)
+        raise
+
+
+def _client_of(transaction: OpenTransaction) -> str:
+    return described(transaction.channel, transaction.label)
 
 
 _LISTED_PER_STEP: Final = 10_000

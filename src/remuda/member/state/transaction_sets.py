@@ -38,6 +38,8 @@ class ReadSet:
     snapshot: int
     keys: dict[int, set[Key]] = field(default_factory=dict)
     scans: list[Scan] = field(default_factory=list)
+    since: dict[tuple[int, Key], int] = field(default_factory=dict)
+    """By map id and key: when those of ``keys`` were read that were not read at ``snapshot``."""
 
 
 class PartWork(NamedTuple):
@@ -50,6 +52,8 @@ class PartWork(NamedTuple):
     scans: tuple[Scan, ...] = ()
     owner: TransactionId | None = None
     """Whose key locks do not stand in its way (``member.transactions.key_locks``)."""
+    since: tuple[int, ...] = ()
+    """When each of ``reads`` was read; empty: all at ``snapshot``."""
 
     @property
     def map_ids(self) -> frozenset[int]:

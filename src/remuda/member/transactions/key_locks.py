@@ -18,6 +18,8 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Protocol
 
+from google.protobuf.message import DecodeError
+
 from remuda.datatypes.schema import MapSchema
 from remuda.datatypes.violations import key_text
 from remuda.errors import (
@@ -27,14 +29,17 @@ from remuda.errors import (
     RemudaError,
     ViewChanged,
 )
-from remuda.member.base.core import Core, attempt
+from remuda.member.base.core import Core, attempt, bug
 from remuda.member.base.peers import Peers
 from remuda.member.state.lock_rows import LockRow
 from remuda.member.state.routing import Router
 from remuda.member.state.transaction_sets import Key
+from remuda.member.transactions import locked_rows
+from remuda.member.transactions.locked_rows import Found
 from remuda.member.transactions.pending import Held, PendingParts
 from remuda.member.transactions.wire import decode_name, fill_name
 from remuda.rpc import codec
+from remuda.rpc.codec import decode_row
 from remuda.rpc.connection import Reply
 from remuda.rpc.messages import common_pb2, control_pb2
 from remuda.rpc.messages.control_pb2 import RpcType
@@ -56,14 +61,17 @@ HOLDERS_TOLD = 3
 ASK_PATIENCE = 1.0
 """Seconds that a refused transaction waits to learn who holds its key."""
 
-Answer = Callable[[RemudaError | None], None]
+Granting = control_pb2.KeyLock
+"""Tells a transaction that it has its locks."""
+Answer = Callable[[Granting | RemudaError], None]
 
 
 @dataclass(slots=True)
 class Asking:
     """A transaction that waits here, as primary."""
 
-    answer: Answer
+    answer: Callable[[RemudaError | None], None]
+    """With None when it has got all its locks."""
     wanted: bytes
     """The request without its context: a repeated one keeps its place."""
     missing: set[Held]
@@ -78,7 +86,7 @@ class Owning:
     members: set[int] = field(default_factory=set)
     """Where it holds locks or waits."""
     waits_at: int = 0
-    waiting: asyncio.Future[None] | None = None
+    waiting: asyncio.Future[Granting] | None = None
     wants: Callable[[], str] = str
     """The keys that it waits for, as the detail of an error names them."""
 
@@ -141,17 +149,53 @@ class KeyLocks:
         they stay locked until ``release``. ``client`` describes whose it is, for others.
         Raises DeadlockDetected, LockNotAvailable (after ``timeout`` seconds), SchemaChanged,
         MemberUnavailable; the transaction is then to be rolled back, and released."""
+        await self._lock(owner, map_id, keys, shared, timeout, client, 0)
+
+    async def lock_and_read(
+        self,
+        owner: TransactionId,
+        schema: MapSchema,
+        keys: Iterable[Key],
+        *,
+        timeout: float = LOCK_TIMEOUT,
+        client: str = "",
+    ) -> Found:
+        """``lock``, and the rows of the keys, which their primaries read when nothing undecided
+        concerns them any more. A key that its primary cannot read right now is locked, and is
+        missing in the result."""
+        version = 0 if schema.replicated else schema.version  # any member writes its own copy
+        return await self._lock(owner, schema.map_id, keys, False, timeout, client, version)
+
+    async def _lock(  # noqa: PLR0917 (see lock)
+        self,
+        owner: TransactionId,
+        map_id: int,
+        keys: Iterable[Key],
+        shared: bool,
+        timeout: float,
+        client: str,
+        read_version: int,
+    ) -> Found:
         deadline = self._core.world.clock.monotonic() + timeout
-        left = list(keys)
+        left, found = list(keys), Found()
         while left:
             member, here = self._next_of(map_id, left)
+            message = Granting(
+                map_id=map_id, shared=shared, client=client, read_version=read_version
+            )
+            fill_name(message.owner, owner)
+            for key in here:
+                codec.fill_row(message.keys.add(), key)
             try:
-                await self._lock_at(owner, member, map_id, here, shared, deadline, client)
+                granted = await self._lock_at(owner, member, message, here, deadline)
             except ViewChanged:  # perhaps another member is to be asked
                 await asyncio.sleep(ASK_AGAIN)
-            else:
-                locked = set(here)
-                left = [key for key in left if key not in locked]
+                continue
+            self._core.observe_clock(granted.context.clock)
+            found.update(locked_rows.found(granted, here))
+            locked = set(here)
+            left = [key for key in left if key not in locked]
+        return found
 
     def _next_of(self, map_id: int, keys: Sequence[Key]) -> tuple[int, list[Key]]:
         """The lowest member that has some of the keys, and these: whoever locks several goes in one
@@ -165,28 +209,22 @@ class KeyLocks:
         member = min(owners)
         return member, owners[member]
 
-    async def _lock_at(  # noqa: PLR0917 (see lock)
+    async def _lock_at(
         self,
         owner: TransactionId,
         member: int,
-        map_id: int,
+        message: control_pb2.KeyLock,
         keys: Sequence[Key],
-        shared: bool,
         deadline: float,
-        client: str,
-    ) -> None:
+    ) -> Granting:
         self._core.require_alive(member)
-        schema = self._transactions.schema(map_id)
+        schema = self._transactions.schema(message.map_id)
         owning = self._owning.setdefault(owner, Owning())
-        done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        done: asyncio.Future[Granting] = asyncio.get_running_loop().create_future()
         owning.members.add(member)
         owning.waits_at, owning.waiting = member, done
         owning.wants = partial(_told, schema, keys)
-        message = control_pb2.KeyLock(context=self._core.context(), map_id=map_id, shared=shared)
-        message.client = client
-        fill_name(message.owner, owner)
-        for key in keys:
-            codec.fill_row(message.keys.add(), key)
+        message.context.CopyFrom(self._core.context())
         again: asyncio.Task[None] | None = None
         if member == self._core.number:
             self._lock_here(message, partial(_settle, done))
@@ -196,7 +234,7 @@ class KeyLocks:
             again = self._peers.ask_again(member, RpcType.KEY_LOCK, message, (), answered)
         try:
             left = max(0.0, deadline - self._core.world.clock.monotonic())
-            await asyncio.wait_for(done, left)
+            return await asyncio.wait_for(done, left)
         except TimeoutError as error:
             raise LockNotAvailable(
                 f'a row of map "{schema.name}" is locked by another '
@@ -262,12 +300,11 @@ class KeyLocks:
             request.reply(RpcType.KEY_LOCK, told)
             return
 
-        def answer(error: RemudaError | None) -> None:
-            if error is not None:
-                request.fail(error)
+        def answer(granted: Granting | RemudaError) -> None:
+            if isinstance(granted, RemudaError):
+                request.fail(granted)
             else:
-                reply = control_pb2.KeyLock(context=self._core.context())
-                request.reply(RpcType.KEY_LOCK, reply)
+                request.reply(RpcType.KEY_LOCK, granted)
 
         self._lock_here(message, answer)
 
@@ -286,7 +323,7 @@ class KeyLocks:
         self._clients[owner] = message.client
         missing: set[Held] = set()
         for row in message.keys:
-            held = (message.map_id, codec.decode_row(row))
+            held = (message.map_id, decode_row(row))
             if self.table.acquire(owner, held, mode):
                 missing.add(held)
             else:
@@ -310,7 +347,7 @@ class KeyLocks:
         schema = self._transactions.schema(message.map_id)
         found = []
         for row in message.keys:
-            key = codec.decode_row(row)
+            key = decode_row(row)
             holder = self.table.obstacle((message.map_id, key), mode, owner)
             if holder is not None:
                 found.append(f"{key_text(schema, key)} is locked by {self.described(holder)}.")
@@ -342,7 +379,7 @@ class KeyLocks:
         """Locked; what was being committed under the key before must be seen by its new owner."""
         pending = self._transactions.pending
         for row in message.keys:
-            held = (message.map_id, codec.decode_row(row))
+            held = (message.map_id, decode_row(row))
             if pending.holder(held, write=True) is not None:
                 try:
                     schema = self._transactions.schema(message.map_id)
@@ -352,8 +389,16 @@ class KeyLocks:
                     return
                 pending.when_free(*held, partial(self._when_decided, message, answer))
                 return
+        self._grant(message, answer)
+
+    def _grant(self, message: control_pb2.KeyLock, answer: Answer) -> None:
+        granted = Granting()
+        if message.read_version:
+            router = self._transactions.router(message.map_id)
+            locked_rows.read(self._core, router, message, granted)
         self._core.timestamp()
-        answer(None)
+        granted.context.CopyFrom(self._core.context())
+        answer(granted)
 
     def _on_unlock(self, request: Request) -> None:
         message = control_pb2.KeyLock.FromString(request.pbody)
@@ -515,17 +560,24 @@ def _wanted(message: control_pb2.KeyLock) -> bytes:
     return bare.SerializeToString(deterministic=True)
 
 
-def _settle(done: asyncio.Future[None], error: RemudaError | None) -> None:
+def _settle(done: asyncio.Future[Granting], granted: Granting | RemudaError) -> None:
     if done.done():
         return
-    if error is None:
-        done.set_result(None)
+    if isinstance(granted, RemudaError):
+        done.set_exception(granted)
     else:
-        done.set_exception(error)
+        done.set_result(granted)
 
 
-def _answered(done: asyncio.Future[None], reply: Reply | RemudaError) -> None:
-    _settle(done, reply if isinstance(reply, RemudaError) else None)
+def _answered(done: asyncio.Future[Granting], reply: Reply | RemudaError) -> None:
+    if isinstance(reply, RemudaError):
+        _settle(done, reply)
+        return
+    try:
+        granted: Granting | RemudaError = Granting.FromString(reply.pbody)
+    except DecodeError as error:  # called back: nobody else would answer
+        granted = bug(error, "the answer to a lock")
+    _settle(done, granted)
 
 
 def _settle_waiting(owning: Owning, error: RemudaError) -> None:

@@ -217,7 +217,7 @@ class SmallWrites:
         for key, row in chosen:
             writes.append(tx.made(Write, (schema.map_id, schema.version, key, row, ttl)))
         write.prepared = True
-        work = tx.made(PartWork, (at, tuple(writes), (), (), None))
+        work = tx.made(PartWork, (at, tuple(writes), (), (), None, ()))
         ended = partial(self._ended, write, answer)
         shell = self._shell
         held = shell.begin_alone(write.partition, work, ended)

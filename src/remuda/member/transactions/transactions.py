@@ -378,6 +378,7 @@ class Transactions:
                 for partition in self._scanned(scan):
                     scans.setdefault(partition, []).append(scan)
         snapshot = 0 if reads is None else reads.snapshot
+        since = {} if reads is None else reads.since
         return {
             partition: PartWork(
                 snapshot,
@@ -385,6 +386,9 @@ class Transactions:
                 tuple(keys.get(partition, ())),
                 tuple(scans.get(partition, ())),
                 owner,
+                tuple([since.get(read, snapshot) for read in keys.get(partition, ())])
+                if since
+                else (),
             )
             for partition in sorted({*written, *keys, *scans})
         }

@@ -103,8 +103,9 @@ class Validation:
         try:
             for write in work.writes:
                 self._check_write(address, work, write)
-            for map_id, key in work.reads:
-                self._check_read(address, work, map_id, key)
+            for place, (map_id, key) in enumerate(work.reads):
+                since = work.since[place] if work.since else work.snapshot
+                self._check_read(address, work, map_id, key, since)
             for scan in work.scans:
                 self._check_scan(address, work, scan)
             self._core.room.admit_part(work, primary=True)
@@ -175,13 +176,15 @@ class Validation:
                 hint=AGAIN,
             )
 
-    def _check_read(self, address: Address, work: PartWork, map_id: int, key: Key) -> None:
+    def _check_read(
+        self, address: Address, work: PartWork, map_id: int, key: Key, since: int
+    ) -> None:
         store = self._core.store(map_id, 0)
         other = self._pending.holder((map_id, key), write=False, me=address)
         if other is not None:
             raise self._held(store, key, "writes", other)
         self._check_unlocked(store, (map_id, key), work.owner, write=False)
-        self._check_unchanged(store, address[1], map_id, key, work.snapshot)
+        self._check_unchanged(store, address[1], map_id, key, since)
 
     def _check_unchanged(
         self, store: MapStore, partition: int, map_id: int, key: Key, since: int

@@ -70,6 +70,9 @@ def fill_work(message: control_pb2.PartWork, partition: int, work: PartWork) -> 
         _fill_write(message.writes.add(), write)
     for map_id, key in work.reads:
         codec.fill_row(message.reads.add(map_id=map_id).key, key)
+    if work.since:
+        for read, since in zip(message.reads, work.since, strict=True):
+            read.since = since
     message.scans.extend(encode_scan(scan) for scan in work.scans)
     if work.owner is not None:
         fill_name(message.owner, work.owner)
@@ -104,7 +107,14 @@ def decode_work(message: control_pb2.PartWork) -> PartWork:
         tuple([(read.map_id, decode(read.key)) for read in message.reads]),
         tuple([decode_scan(data) for data in message.scans]),
         decode_name(message.owner) if message.HasField("owner") else None,
+        _since(message),
     )
+
+
+def _since(message: control_pb2.PartWork) -> tuple[int, ...]:
+    if not message.reads or not message.reads[0].since:
+        return ()
+    return tuple([read.since or message.snapshot for read in message.reads])
 
 
 def fill_name(message: control_pb2.TransactionName, transaction: tx.TransactionId) -> None:

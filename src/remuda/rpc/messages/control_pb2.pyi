@@ -1653,12 +1653,14 @@ class PartWrite(_message.Message):
     def __init__(self, map_id: _Optional[int] = ..., schema_version: _Optional[int] = ..., key: _Optional[_Union[_common_pb2.Row, _Mapping]] = ..., row: _Optional[_Union[_common_pb2.Row, _Mapping]] = ..., ttl: _Optional[int] = ...) -> None: ...
 
 class PartRead(_message.Message):
-    __slots__ = ("map_id", "key")
+    __slots__ = ("map_id", "key", "since")
     MAP_ID_FIELD_NUMBER: _ClassVar[int]
     KEY_FIELD_NUMBER: _ClassVar[int]
+    SINCE_FIELD_NUMBER: _ClassVar[int]
     map_id: int
     key: _common_pb2.Row
-    def __init__(self, map_id: _Optional[int] = ..., key: _Optional[_Union[_common_pb2.Row, _Mapping]] = ...) -> None: ...
+    since: int
+    def __init__(self, map_id: _Optional[int] = ..., key: _Optional[_Union[_common_pb2.Row, _Mapping]] = ..., since: _Optional[int] = ...) -> None: ...
 
 class PartScan(_message.Message):
     __slots__ = ("map_id", "schema_version", "predicate", "column_ids", "positions", "parameters")
@@ -1685,7 +1687,7 @@ class TransactionName(_message.Message):
     def __init__(self, began: _Optional[int] = ..., near: _Optional[int] = ...) -> None: ...
 
 class KeyLock(_message.Message):
-    __slots__ = ("context", "owner", "map_id", "keys", "shared", "client", "ask", "holders")
+    __slots__ = ("context", "owner", "map_id", "keys", "shared", "client", "ask", "holders", "read_version", "read_at", "rows")
     CONTEXT_FIELD_NUMBER: _ClassVar[int]
     OWNER_FIELD_NUMBER: _ClassVar[int]
     MAP_ID_FIELD_NUMBER: _ClassVar[int]
@@ -1694,6 +1696,9 @@ class KeyLock(_message.Message):
     CLIENT_FIELD_NUMBER: _ClassVar[int]
     ASK_FIELD_NUMBER: _ClassVar[int]
     HOLDERS_FIELD_NUMBER: _ClassVar[int]
+    READ_VERSION_FIELD_NUMBER: _ClassVar[int]
+    READ_AT_FIELD_NUMBER: _ClassVar[int]
+    ROWS_FIELD_NUMBER: _ClassVar[int]
     context: _common_pb2.Context
     owner: TransactionName
     map_id: int
@@ -1702,7 +1707,16 @@ class KeyLock(_message.Message):
     client: str
     ask: bool
     holders: _containers.RepeatedScalarFieldContainer[str]
-    def __init__(self, context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., owner: _Optional[_Union[TransactionName, _Mapping]] = ..., map_id: _Optional[int] = ..., keys: _Optional[_Iterable[_Union[_common_pb2.Row, _Mapping]]] = ..., shared: _Optional[bool] = ..., client: _Optional[str] = ..., ask: _Optional[bool] = ..., holders: _Optional[_Iterable[str]] = ...) -> None: ...
+    read_version: int
+    read_at: int
+    rows: _containers.RepeatedCompositeFieldContainer[LockedRow]
+    def __init__(self, context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., owner: _Optional[_Union[TransactionName, _Mapping]] = ..., map_id: _Optional[int] = ..., keys: _Optional[_Iterable[_Union[_common_pb2.Row, _Mapping]]] = ..., shared: _Optional[bool] = ..., client: _Optional[str] = ..., ask: _Optional[bool] = ..., holders: _Optional[_Iterable[str]] = ..., read_version: _Optional[int] = ..., read_at: _Optional[int] = ..., rows: _Optional[_Iterable[_Union[LockedRow, _Mapping]]] = ...) -> None: ...
+
+class LockedRow(_message.Message):
+    __slots__ = ("row",)
+    ROW_FIELD_NUMBER: _ClassVar[int]
+    row: _common_pb2.Row
+    def __init__(self, row: _Optional[_Union[_common_pb2.Row, _Mapping]] = ...) -> None: ...
 
 class KeyProbe(_message.Message):
     __slots__ = ("context", "round", "path", "target", "waits_here")

@@ -147,6 +147,13 @@ class MapStore:
             slot = self.lookup.locate(key_hash, key, at)  # rewritten just now
         return None
 
+    def count_reads(self, keys: Sequence[Key], found: Sequence[object | None], at: int) -> None:
+        """Somebody has used the entries of ``keys`` at ``at``; ``found``: None where there is
+        none. On the loop only."""
+        self.counters.get(len(found), found.count(None), at)
+        if self.accesses is not None:
+            self.accesses.touch_all(keys, found, at)
+
     def has(self, key: Key, at: int) -> bool:
         """Whether a row of ``key`` exists at ``at``. On the loop only."""
         if at < self.floors.reads:
