@@ -35,21 +35,21 @@ def with_escapes(text: str, tokens: list[Token]) -> list[Token]:
         kind = token.token_type
         if kind is TokenType.BYTE_STRING:
             goes_on = True
-            token.text = _decoded(text, token.start + 2, token.end)
+            token.text = decoded(text, token.start + 2, token.end)
         elif (
             goes_on
             and kind is TokenType.STRING
             and previous is not None
             and token.line != previous.line
         ):
-            token.text = _decoded(text, token.start + 1, token.end)  # the string goes on
+            token.text = decoded(text, token.start + 1, token.end)  # the string goes on
         else:
             goes_on = False
         previous = token
     return tokens
 
 
-def _decoded(text: str, start: int, end: int) -> str:
+def decoded(text: str, start: int, end: int) -> str:
     """What stands between the quotes, from ``start`` to ``end``. Escapes may give single bytes that
     only together are a character."""
     found = bytearray()
