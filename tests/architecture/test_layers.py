@@ -14,7 +14,11 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 SOURCES = sorted(path for path in (ROOT / "src").rglob("*.py") if not path.name.endswith("_pb2.py"))
 FILE_LINES_MAX = 600
-CATALOGUES = {ROOT / "src/remuda/errors.py", ROOT / "src/remuda/plan/physical.py"}
+CATALOGUES = {
+    ROOT / "src/remuda/errors.py",
+    ROOT / "src/remuda/plan/physical.py",
+    ROOT / "src/remuda/sql/trees/ast.py",
+}
 """A list of things of one kind is one idea, however many there are."""
 CATALOGUE_LINES_MAX = 900
 FUNCTION_LINES_MAX = 90
@@ -57,7 +61,7 @@ def test_what_the_workers_of_spark_import() -> None:
     """They import the data source only, each of them anew: pandas alone would double the time."""
     code = "import pyspark_remuda, sys; print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    heavy = {"pandas", "sqlglot", "yaml", "remuda.member", "remuda.execution"}
+    heavy = {"pandas", "yaml", "remuda.member", "remuda.execution"}
     heavy |= {f"remuda.spark.{name}" for name in ("hosting", "loading", "pipeline")}
     heavy |= {"remuda.spark.transfer.cut_reader", "remuda.client.core", "remuda.client.blocking"}
     assert heavy & set(done.stdout.split()) == set()

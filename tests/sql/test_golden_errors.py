@@ -217,7 +217,6 @@ select * except (id) from flights
 select origin collate "de_DE" from flights
 select id from flights fetch first 3 rows with ties
 select id from flights limit 10 percent
-select id from flights asof join stock on true
 select id from flights left semi join stock on id = item
 select f(a => 1)
 insert into airlines values ('a', 'b') as new

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from remuda.errors import LimitExceeded, NotSupported, RemudaError, SqlSyntaxError
+from remuda.errors import LimitExceeded, RemudaError, SqlSyntaxError, UndefinedFunction
 from remuda.limits import STATEMENT_LENGTH_MAX
 from remuda.plan.expression import InList, Literal
 from remuda.sql.binder import bind
@@ -135,5 +135,5 @@ def test_known_parameter_types_win(catalog):
 def test_function_names_are_not_reserved(catalog):
     bound = bind(parse("with upper (sum) as (select 1) select sum from upper"), catalog)
     assert bound.names == ("sum",)
-    with pytest.raises(NotSupported):
+    with pytest.raises(UndefinedFunction, match=r"function s.upper\(integer\) does not exist"):
         bind(parse("select s.upper(1)"), catalog)

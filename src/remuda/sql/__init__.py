@@ -1,4 +1,4 @@
-"""SQL text to bound relational algebra. Only this package uses sqlglot.
+"""SQL text to bound relational algebra.
 
 ``parsing`` makes trees of a text, and ``binder`` resolves names and types against the catalog.
 ``queries`` and ``expressions`` bind the parts of a query; ``definitions`` and ``changes`` bind the

@@ -5,8 +5,6 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 
-from sqlglot import exp
-
 from remuda.datatypes.sql import SqlType
 from remuda.datatypes.times.session_zones import UTC, session_zone
 from remuda.errors import NotSupported, RemudaError
@@ -44,7 +42,8 @@ from remuda.sql.scope.statements import (
     SessionStatement,
     SnapshotStatement,
 )
-from remuda.sql.text.tokens import too_deep
+from remuda.sql.text.lexemes import too_deep
+from remuda.sql.trees import ast
 from remuda.sql.trees.cluster import (
     AcceptLossTree,
     CancelTree,
@@ -206,7 +205,7 @@ def bind_arguments(
     )
 
 
-def _bind_alone(context: Context, node: exp.Expr) -> Logical:
+def _bind_alone(context: Context, node: ast.Node) -> Logical:
     """A query that sees nothing around it."""
     return bind_query(context, node, Environment())
 

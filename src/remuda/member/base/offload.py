@@ -3,7 +3,7 @@ statement.
 
 They have threads of their own: on the pool of the fragments, a piece of up to a second would hold
 queries up. NumPy and Arrow release the interpreter's lock for most of their work. Planning gives it
-on every ``SWITCH_INTERVAL``; sqlglot's compiled tokenizer and parser keep it for a whole call.
+on every ``SWITCH_INTERVAL``.
 """
 
 from __future__ import annotations

@@ -47,7 +47,7 @@ from remuda.sql.scope.statements import (
     ShowKind,
     ShowStatement,
 )
-from remuda.sql.text.tokens import is_blank
+from remuda.sql.text.lexer import is_blank
 from remuda.sql.trees.session import DiscardTree, ExecuteTree, ShowSettingTree
 from remuda.sql.trees.transaction import BeginTree, SetTransactionTree, TransactionTree
 

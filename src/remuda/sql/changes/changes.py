@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sqlglot import exp
-
 from remuda.datatypes.schema import ROW_ID, Column, MapSchema
 from remuda.datatypes.sql import unrestricted
 from remuda.datatypes.violations import null_value
@@ -27,6 +25,7 @@ from remuda.sql.scope.context import Context
 from remuda.sql.scope.output import project
 from remuda.sql.scope.scope import Scope, column_refs
 from remuda.sql.scope.statements import ChangeStatement, InsertStatement, Repeats
+from remuda.sql.trees import ast
 from remuda.sql.trees.syntax import InsertTree
 
 
@@ -34,25 +33,21 @@ def bind_insert(context: Context, tree: InsertTree) -> InsertStatement | ChangeS
     """The statement without its parameter types (the caller knows them at the end)."""
     node = tree.root
     context.only(
-        node, "this", "expression", "default", "conflict", "returning", "with_", "alternative"
-    )
+        node, "this", "columns", "expression", "default", "conflict", "returning", "with_",
+        "alternative",
+    )  # fmt: skip
     target = node.this
-    names: list[exp.Expr] = []
-    if isinstance(target, exp.Schema):
-        context.only(target, "this", "expressions")
-        names, target = list(target.expressions), target.this
+    names: list[ast.Node] = list(node.args.get("columns") or ())
     schema, alias = target_of(context, target, "this", "alias")
     if node.args.get("default"):
         source = _rows(context, schema, [[default_of(column) for column in schema.columns]])
     elif node.expression is None:
         raise context.unsupported("INSERT without VALUES or a query", target)
     else:
-        _move_common_tables(context, node)
+        query = _with_common_tables(context, node)
         positions = insert_positions(context, schema, names)
         refused = bool(node.args.get("conflict") or node.args.get("alternative"))
-        source = _source(
-            context, schema, positions, node.expression, names or [target], refuse_nulls=refused
-        )
+        source = _source(context, schema, positions, query, names or [target], refuse_nulls=refused)
     conflict, clause = node.args.get("conflict"), node.args.get("returning")
     alternative = str(node.args.get("alternative") or "").upper()
     if alternative and conflict is not None:
@@ -95,29 +90,28 @@ def bind_insert(context: Context, tree: InsertTree) -> InsertStatement | ChangeS
     )
 
 
-def _move_common_tables(context: Context, node: exp.Insert) -> None:
+def _with_common_tables(context: Context, node: ast.Insert) -> ast.Node:
     """``WITH ... INSERT INTO m SELECT ...``: the query is where the common tables are used."""
-    common, query = node.args.get("with_"), node.expression
-    if common is None or query.args.get("with_") is common:
-        return
+    common: ast.Node | None = node.args.get("with_")
+    query: ast.Node = node.expression
+    if common is None:
+        return query
     if query.args.get("with_") is not None:
         raise context.unsupported("WITH both before INSERT and before its query", common)
-    query.args["with_"] = common
+    return query.with_args(with_=common)
 
 
 def _source(
     context: Context,
     schema: MapSchema,
     positions: Sequence[int],
-    node: exp.Expr,
-    places: Sequence[exp.Expr],
+    node: ast.Node,
+    places: Sequence[ast.Node],
     *,
     refuse_nulls: bool,
 ) -> Logical:
     """``refuse_nulls``: a row of VALUES may not have NULL in a NOT NULL column even if the
     statement then leaves the row out, because one with its key exists."""
-    if isinstance(node, exp.Values) and node.args.get("alias") is not None:
-        raise context.unsupported("an alias for the rows of INSERT", node.args["alias"])
     columns = [schema.columns[position] for position in positions]
     node, defaults = _without_defaults(node)
     pending = analyze_query(context, node, Environment())
@@ -141,20 +135,22 @@ def _source(
     return _converted(context, schema, plan, columns, positions)
 
 
-def _without_defaults(node: exp.Expr) -> tuple[exp.Expr, set[tuple[int, int]]]:
+def _without_defaults(node: ast.Node) -> tuple[ast.Node, set[tuple[int, int]]]:
     """VALUES with NULL for DEFAULT, and where that was: (row, cell)."""
     found: set[tuple[int, int]] = set()
-    if not isinstance(node, exp.Values) or node.find(exp.Var) is None:
+    if not isinstance(node, ast.Values):
         return node, found
-    rows = node.copy()
-    for number, row in enumerate(rows.expressions):
-        for place, cell in enumerate(list(row.expressions) if isinstance(row, exp.Tuple) else []):
-            if isinstance(cell, exp.Var) and str(cell.this).upper() == "DEFAULT":
-                null = exp.Null()
-                null.update_positions(cell)
-                cell.replace(null)
+    for number, row in enumerate(node.expressions):
+        for place, cell in enumerate(row.expressions):
+            if isinstance(cell, ast.Var):
                 found.add((number, place))
-    return rows, found
+    if not found:
+        return node, found
+    rows: list[ast.Node] = []
+    for row in node.expressions:
+        cells = [ast.Null(c.start, c.end) if isinstance(c, ast.Var) else c for c in row.expressions]
+        rows.append(row.with_args(expressions=cells))
+    return node.with_args(expressions=rows), found
 
 
 def _values(
@@ -182,7 +178,7 @@ def _values(
 
 
 def _refuse_nulls(
-    context: Context, schema: MapSchema, rows: Sequence[Sequence[Expression]], place: exp.Expr
+    context: Context, schema: MapSchema, rows: Sequence[Sequence[Expression]], place: ast.Node
 ) -> None:
     for row in rows:
         for position, column in enumerate(schema.columns):

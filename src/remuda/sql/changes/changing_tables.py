@@ -11,8 +11,6 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Final, TypeAlias
 
-from sqlglot import exp
-
 from remuda.datatypes.schema import Column
 from remuda.errors import DuplicateAlias, InvalidColumnReference, NotSupported
 from remuda.plan.logical import Logical
@@ -24,19 +22,20 @@ from remuda.sql.queries.relations import CommonTable, Environment
 from remuda.sql.scope.context import Context, identifier
 from remuda.sql.scope.statements import BoundQuery, ChangeStatement
 from remuda.sql.scope.supplied import supplied
+from remuda.sql.trees import ast
 from remuda.sql.trees.syntax import ChangeTree, InsertTree
 
-CHANGES: Final = (exp.Insert, exp.Update, exp.Delete, exp.Merge)
+CHANGES: Final = (ast.Insert, ast.Update, ast.Delete, ast.Merge)
 Make: TypeAlias = Callable[[], Logical]
 
 
-def changing_tables(root: exp.Expr) -> list[exp.Expr]:
+def changing_tables(root: ast.Node) -> list[ast.Node]:
     """The CTEs of the statement itself that change data."""
     clause = root.args.get("with_")
     return [] if clause is None else [e for e in clause.expressions if isinstance(e.this, CHANGES)]
 
 
-def bind_changing_query(context: Context, root: exp.Expr) -> ChangeStatement:
+def bind_changing_query(context: Context, root: ast.Node) -> ChangeStatement:
     """The statement without its parameter types. Raises NotSupported for a second change."""
     clause = root.args["with_"]
     entries = list(clause.expressions)
@@ -58,39 +57,34 @@ def bind_changing_query(context: Context, root: exp.Expr) -> ChangeStatement:
     change = _bound_change(context, entry.this, _with(entries[: entries.index(entry)], recursive))
     make = _relation(context, entry, change) if readable else _no_relation(context, entry)
     common = CommonTable(entry.this, [], Environment(), make=make)
-    query = root.copy()
-    query.set("with_", None)
     others = [e for e in entries if e is not entry]
-    if others:
-        query.args["with_"] = _with(others, recursive)
+    query = root.with_args(with_=_with(others, recursive))
     plan = bind_query(context, query, Environment({name: common}))
     names = tuple(column.name for column in plan.output)
     return replace(change, relation=_relation_name(name), query=BoundQuery(plan, names))
 
 
-def _with(entries: list[exp.Expr], recursive: object) -> exp.With | None:
+def _with(entries: list[ast.Node], recursive: object) -> ast.With | None:
     if not entries:
         return None
-    clause = exp.With()
-    # Set by hand: the entries keep their parents in the tree of the statement.
-    clause.args.update(expressions=entries, recursive=recursive)
-    return clause
+    return ast.With(expressions=entries, recursive=recursive)
 
 
-def _bound_change(context: Context, node: exp.Expr, before: exp.With | None) -> ChangeStatement:
+def _bound_change(context: Context, node: ast.Node, before: ast.With | None) -> ChangeStatement:
     if before is not None:
         if node.args.get("with_") is not None:
             raise context.unsupported("WITH inside of a change that follows another WITH", node)
-        node.args["with_"] = before
+        node = node.with_args(with_=before)
     if node.args.get("returning") is None:
-        node.set("returning", exp.Returning(expressions=[exp.Literal.number(1)]))
-    if isinstance(node, exp.Insert):
+        nothing = ast.Returning(expressions=[ast.Literal.number(1)])
+        node = node.with_args(returning=nothing)
+    if isinstance(node, ast.Insert):
         made = bind_insert(context, InsertTree(node, sink=False))
         assert isinstance(made, ChangeStatement), "RETURNING makes it one"
         return made
-    if isinstance(node, exp.Merge):
+    if isinstance(node, ast.Merge):
         return bind_merge(context, node)
-    assert isinstance(node, exp.Update | exp.Delete)
+    assert isinstance(node, ast.Update | ast.Delete)
     return bind_change(context, ChangeTree(node))
 
 
@@ -98,7 +92,7 @@ def _relation_name(name: str) -> str:
     return f"rows changed by {name}"
 
 
-def _no_relation(context: Context, entry: exp.Expr) -> Make:
+def _no_relation(context: Context, entry: ast.Node) -> Make:
     alias = entry.args["alias"]
 
     def make() -> Logical:
@@ -110,7 +104,7 @@ def _no_relation(context: Context, entry: exp.Expr) -> Make:
     return make
 
 
-def _relation(context: Context, entry: exp.Expr, change: ChangeStatement) -> Make:
+def _relation(context: Context, entry: ast.Node, change: ChangeStatement) -> Make:
     """What makes the relation for each place that reads it."""
     alias = entry.args["alias"]
     name = identifier(alias.this)

@@ -5,8 +5,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from sqlglot import exp
-
 from remuda.datatypes.schema import MapSchema
 from remuda.datatypes.sql import INTEGER
 from remuda.errors import (
@@ -28,8 +26,9 @@ from remuda.sql.scope.context import Context, identifier
 from remuda.sql.scope.output import joined, project
 from remuda.sql.scope.scope import Scope, column_refs
 from remuda.sql.scope.statements import Arbiter, MergeAction, Repeats
-from remuda.sql.text.places import end_of
+from remuda.sql.text.lexemes import end_of
 from remuda.sql.text.suggest import did_you_mean
+from remuda.sql.trees import ast
 
 CLAUSE = "ON CONFLICT DO UPDATE"
 
@@ -48,7 +47,7 @@ class Resolved:
 
 
 def bind_conflict(
-    context: Context, schema: MapSchema, alias: str, source: Logical, node: exp.OnConflict
+    context: Context, schema: MapSchema, alias: str, source: Logical, node: ast.OnConflict
 ) -> Resolved:
     """``source`` puts out the rows that were to be inserted."""
     context.only(node, "action", "conflict_keys", "expressions", "where", "constraint")
@@ -100,7 +99,7 @@ def _equal(context: Context, source: Logical, target: Logical, arbiter: Arbiter)
 
 
 def _arbiters(
-    context: Context, schema: MapSchema, keys: list[exp.Expr], constraint: exp.Expr | None
+    context: Context, schema: MapSchema, keys: list[ast.Node], constraint: ast.Node | None
 ) -> tuple[Arbiter, ...]:
     """What a row may not share with others: all that the map has, or what the statement names.
     Raises UndefinedObject, InvalidColumnReference."""
@@ -136,16 +135,16 @@ def _arbiters(
     raise context.error(
         InvalidColumnReference,
         "there is no unique or exclusion constraint matching the ON CONFLICT specification",
-        keys[0].this if isinstance(keys[0], exp.Ordered) else keys[0],
+        keys[0].this if isinstance(keys[0], ast.Ordered) else keys[0],
         hint=f"{shown}({', '.join(schema.key)})." if shown else "",
     )
 
 
-def _key_names(context: Context, schema: MapSchema, keys: list[exp.Expr]) -> set[str]:
+def _key_names(context: Context, schema: MapSchema, keys: list[ast.Node]) -> set[str]:
     names: set[str] = set()
     for key in keys:
-        column = key.this if isinstance(key, exp.Ordered) else key
-        if not isinstance(column, exp.Column):
+        column = key.this if isinstance(key, ast.Ordered) else key
+        if not isinstance(column, ast.Column):
             raise context.unsupported("an expression as the target of ON CONFLICT", column)
         name = identifier(column.this)
         if name not in schema.position:
@@ -164,7 +163,7 @@ def _updated(
     schema: MapSchema,
     alias: str,
     plan: Logical,
-    node: exp.OnConflict,
+    node: ast.OnConflict,
     *,
     chooses: bool,
 ) -> Logical:

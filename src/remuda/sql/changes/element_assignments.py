@@ -5,41 +5,37 @@ from __future__ import annotations
 
 from typing import Final
 
-from sqlglot import exp
-
 from remuda.datatypes.coercion import is_assignable
 from remuda.datatypes.sql import INTEGER, JSON, VARCHAR, array
 from remuda.datatypes.texts.text import type_name
 from remuda.errors import TypeMismatch
 from remuda.plan.expression import Call, Expression, Literal
 from remuda.sql.expressions.expressions import ExpressionBinder, register_call
+from remuda.sql.trees import ast
 
 SET_ELEMENT: Final = " set element"
 """A name that no text can call."""
 
 
-def element_path(node: exp.Expr) -> tuple[exp.Expr, list[exp.Expr]]:
+def element_path(node: ast.Node) -> tuple[ast.Node, list[ast.Node]]:
     """(column, subscripts) of ``a[1]`` or ``a['x']['y']``; no subscripts for a bare column."""
-    path: list[exp.Expr] = []
-    while isinstance(node, exp.Bracket):
+    path: list[ast.Node] = []
+    while isinstance(node, ast.Bracket):
         path[:0] = node.expressions
         node = node.this
     return node, path
 
 
-def with_element(old: exp.Expr, path: list[exp.Expr], value: exp.Expr) -> exp.Expr:
+def with_element(old: ast.Node, path: list[ast.Node], value: ast.Node) -> ast.Node:
     """The tree of ``old`` with the part at ``path`` replaced by ``value``."""
-    call = exp.Anonymous()
-    # Set by hand: the parts keep their parents in the tree of the statement.
-    call.args.update(this=SET_ELEMENT, expressions=[old, value, *path])
-    return call
+    return ast.Call(this=SET_ELEMENT, expressions=[old, value, *path])
 
 
-def _bind(binder: ExpressionBinder, node: exp.Anonymous) -> Expression:
+def _bind(binder: ExpressionBinder, node: ast.Call) -> Expression:
     place, value_node, *path = node.expressions
     context, convert = binder.context, binder.convert
     old = binder.bind(place)
-    sliced = next((part for part in path if isinstance(part, exp.Slice)), None)
+    sliced = next((part for part in path if isinstance(part, ast.Slice)), None)
     if sliced is not None:
         raise context.unsupported(
             "an assignment to a slice", value_node, hint="Assign the whole array."

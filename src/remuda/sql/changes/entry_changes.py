@@ -9,8 +9,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from sqlglot import exp
-
 from remuda.datatypes.identifiers import quoted_name
 from remuda.datatypes.schema import MapSchema
 from remuda.datatypes.sql import SqlType, unrestricted
@@ -23,8 +21,8 @@ from remuda.sql.expressions.expressions import ExpressionBinder, Forbidding
 from remuda.sql.parsing.parser import parse
 from remuda.sql.scope.context import Context
 from remuda.sql.scope.scope import Scope
-from remuda.sql.text.places import end_of
-from remuda.sql.text.tokens import too_deep
+from remuda.sql.text.lexemes import end_of, too_deep
+from remuda.sql.trees import ast
 from remuda.sql.trees.syntax import ChangeTree
 
 CLAUSE = "an expression that changes one entry"
@@ -95,7 +93,7 @@ def _bound(schema: MapSchema, text: str, types: Sequence[SqlType] | None) -> Ent
     parsed = parse(text)
     context = Context(text, NoMaps(), parsed.parameters, types)
     node = parsed.tree.root if isinstance(parsed.tree, ChangeTree) else None
-    if not isinstance(node, exp.Update):
+    if not isinstance(node, ast.Update):
         raise SqlSyntaxError(f"{CLAUSE} is written as column = value, ...")
     context.only(node, "this", "expressions", "where")
     if not node.expressions:

@@ -12,8 +12,6 @@ import re
 from collections.abc import Callable
 from typing import Final, TypeAlias
 
-from sqlglot import exp
-
 from remuda.datatypes.schema import Column, MapSchema
 from remuda.datatypes.sql import Kind, unrestricted
 from remuda.datatypes.texts.text import parse_text
@@ -27,6 +25,7 @@ from remuda.sql.changes.rows import insert_positions
 from remuda.sql.definitions.constraints import default_of
 from remuda.sql.scope.context import Context
 from remuda.sql.scope.statements import CatalogReader, InsertStatement
+from remuda.sql.trees import ast
 
 LEAST_LENGTH: Final = 4096
 """Shorter texts gain nothing."""
@@ -77,9 +76,7 @@ def literal_insert(text: str, catalog: CatalogReader, zone: str = UTC) -> Insert
 def _statement(
     text: str, head: re.Match[str], schema: MapSchema, context: Context
 ) -> InsertStatement:
-    names = [
-        exp.to_identifier(_folded(name), quoted=True) for name in _NAMES.findall(head[2] or "")
-    ]
+    names = [ast.name(_folded(name)) for name in _NAMES.findall(head[2] or "")]
     positions = insert_positions(context, schema, list(names))
     defaults = [_default(column) for column in schema.columns]
     for position, column in enumerate(schema.columns):

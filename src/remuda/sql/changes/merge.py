@@ -11,9 +11,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from sqlglot import exp
-from sqlglot.tokenizer_core import TokenType
-
 from remuda.datatypes.schema import MapSchema
 from remuda.datatypes.sql import BOOLEAN, INTEGER, VARCHAR
 from remuda.errors import Position, SqlSyntaxError
@@ -31,10 +28,8 @@ from remuda.sql.scope.context import Context, identifier
 from remuda.sql.scope.output import project
 from remuda.sql.scope.scope import Scope
 from remuda.sql.scope.statements import ChangeStatement, MergeAction, Repeats
-from remuda.sql.text.places import position_of_token
-from remuda.sql.text.tokens import tokenize
-
-_T = TokenType
+from remuda.sql.text.places import position_at
+from remuda.sql.trees import ast
 
 MARK: Final = "source row"
 """A column that is true where there is a source row."""
@@ -50,7 +45,7 @@ ACTION_NAMES: Final = {
 class _Clause:
     """One WHEN. ``values``: by schema position, what the row becomes (UPDATE: what changes)."""
 
-    node: exp.Expr
+    node: ast.Node
     matched: bool
     by_source: bool
     condition: Expression | None = None
@@ -64,23 +59,23 @@ class _Clause:
         return "NOT MATCHED BY SOURCE" if self.by_source else "NOT MATCHED"
 
 
-def bind_merge(context: Context, node: exp.Merge) -> ChangeStatement:
+def bind_merge(context: Context, node: ast.Merge) -> ChangeStatement:
     """The statement without its parameter types (the caller knows them at the end)."""
-    context.only(node, "this", "using", "on", "whens", "returning", "with_", "using_cond")
+    context.only(node, "this", "using", "on", "whens", "returning", "with_")
     schema, alias = target_of(context, node.this, "this", "alias")
-    whens = [_when(context, n, when) for n, when in enumerate(node.args["whens"].expressions)]
+    whens = [_when(context, when) for when in node.args["whens"]]
     _check_order(context, whens)
     return _Merge(context, node, schema, alias, whens).bind()
 
 
-def _when(context: Context, number: int, node: exp.Expr) -> _Clause:
+def _when(context: Context, node: ast.Node) -> _Clause:
     context.only(node, "matched", "source", "condition", "then")
     clause = _Clause(node, bool(node.args.get("matched")), bool(node.args.get("source")))
     then = node.args["then"]
-    word = str(then.this).upper() if isinstance(then, exp.Var) else ""
-    if isinstance(then, exp.Update):
+    word = str(then.this).upper() if isinstance(then, ast.Var) else ""
+    if isinstance(then, ast.Update):
         clause.action = MergeAction.UPDATE
-    elif isinstance(then, exp.Insert):
+    elif isinstance(then, ast.Insert):
         clause.action = MergeAction.INSERT
     elif word == "DELETE":
         clause.action = MergeAction.DELETE
@@ -92,7 +87,7 @@ def _when(context: Context, number: int, node: exp.Expr) -> _Clause:
         name = ACTION_NAMES[clause.action] if clause.action is not None else ""
         raise SqlSyntaxError(
             f"{name} is not possible WHEN {clause.kind}",
-            position=_place_of_when(context, number),
+            position=_place_of_when(context, node),
             hint="Rows are inserted WHEN NOT MATCHED, and updated or deleted otherwise.",
         )
     return clause
@@ -100,34 +95,25 @@ def _when(context: Context, number: int, node: exp.Expr) -> _Clause:
 
 def _check_order(context: Context, whens: Sequence[_Clause]) -> None:
     final: set[str] = set()
-    for number, clause in enumerate(whens):
+    for clause in whens:
         if clause.kind in final:
             raise SqlSyntaxError(
                 "unreachable WHEN clause specified after unconditional WHEN clause",
-                position=_place_of_when(context, number),
+                position=_place_of_when(context, clause.node),
             )
         if clause.node.args.get("condition") is None:
             final.add(clause.kind)
 
 
-def _place_of_when(context: Context, number: int) -> Position | None:
-    """Where the WHEN clause of this number begins: the parser keeps no place for it."""
-    depth = 0
-    for token in tokenize(context.text):
-        kind = token.token_type
-        depth += (kind in (_T.CASE, _T.L_PAREN)) - (kind in (_T.END, _T.R_PAREN))
-        if kind is _T.WHEN and depth == 0:
-            if number == 0:
-                return position_of_token(context.text, token)
-            number -= 1
-    return None
+def _place_of_when(context: Context, node: ast.Node) -> Position:
+    return position_at(context.text, node.start, node.end - node.start + 1)
 
 
 class _Merge:
     def __init__(
         self,
         context: Context,
-        node: exp.Merge,
+        node: ast.Merge,
         schema: MapSchema,
         alias: str,
         whens: Sequence[_Clause],
@@ -175,18 +161,13 @@ class _Merge:
         using = self.node.args["using"]
         alias = using.args.get("alias")
         name = alias.this if alias is not None and alias.this is not None else using.this
-        if not isinstance(name, exp.Identifier):
+        if not isinstance(name, ast.Identifier):
             raise self.context.error(SqlSyntaxError, "the source of MERGE needs an alias", using)
-        inner = exp.Select()
-        mark = exp.Alias(this=exp.Boolean(this=True), alias=exp.to_identifier(MARK, quoted=True))
-        inner.args.update(expressions=[exp.Star(), mark], from_=exp.From())
-        inner.args["from_"].args["this"] = using
-        outer = exp.Subquery()
-        outer.args.update(this=inner, alias=exp.TableAlias())
-        outer.args["alias"].args["this"] = name
+        mark = ast.Alias(this=ast.Boolean(this=True), alias=ast.name(MARK))
+        inner = ast.Select(expressions=[ast.Star(), mark], from_=ast.From(this=using))
+        outer = ast.Subquery(this=inner, alias=ast.TableAlias(this=name))
         side = "FULL" if any(clause.by_source for clause in self.whens) else "LEFT"
-        join = exp.Join()
-        join.args.update(this=self.node.this, side=side, on=self.node.args["on"])
+        join = ast.Join(this=self.node.this, side=side, on=self.node.args["on"])
         plan, scope, tables = joined_rows(self.context, outer, [join], self.node.args.get("with_"))
         source = identifier(name)
         found = next(e for n, e in scope.relations[source] if n == MARK)
@@ -217,16 +198,15 @@ class _Merge:
         elif clause.action is MergeAction.INSERT:
             self._insert(binder, clause, then)
 
-    def _insert(self, binder: ExpressionBinder, clause: _Clause, then: exp.Insert) -> None:
+    def _insert(self, binder: ExpressionBinder, clause: _Clause, then: ast.Insert) -> None:
         context, schema = self.context, self.schema
-        names, values = then.args.get("this"), then.args.get("expression")
-        columns = list(names.expressions) if isinstance(names, exp.Tuple) else []
-        if values is None and len(columns) == 1 and _is_default(columns[0]):
+        columns, values = list(then.args.get("columns") or ()), then.args.get("expression")
+        if then.args.get("default"):
             clause.values = {p: default_of(column) for p, column in enumerate(schema.columns)}
             return
-        if not isinstance(values, exp.Tuple):
+        if not isinstance(values, ast.Tuple):
             raise context.unsupported("this form of INSERT in MERGE", clause.node)
-        positions = insert_positions(context, schema, [c.this for c in columns])
+        positions = insert_positions(context, schema, columns)
         cells = values.expressions
         if len(cells) > len(positions):
             raise context.error(
@@ -245,7 +225,7 @@ class _Merge:
                 binder, position, None if _is_default(cell) else cell
             )
 
-    def _value(self, binder: ExpressionBinder, position: int, node: exp.Expr | None) -> Expression:
+    def _value(self, binder: ExpressionBinder, position: int, node: ast.Node | None) -> Expression:
         column = self.schema.columns[position]
         if node is None:
             return default_of(column)
@@ -314,7 +294,7 @@ class _Merge:
         scope: Scope,
         chosen: Expression,
         stored: Sequence[Expression],
-        clause: exp.Expr | None,
+        clause: ast.Node | None,
     ) -> Outcome:
         """Target columns mean the new row, or the old one where it was deleted."""
         rows = stored[1 : 1 + len(self.schema.columns)]
@@ -333,25 +313,21 @@ class _Merge:
         return returned(self.context, Outcome(plan, with_actions, stored), clause)
 
 
-def _with_action(clause: exp.Expr) -> exp.Expr:
+def _with_action(clause: ast.Node) -> ast.Node:
     """RETURNING with columns for calls of merge_action()."""
-    found = clause.copy()
-    for call in list(found.find_all(exp.Anonymous)):
-        if function_name(call) == "merge_action" and not call.expressions:
-            column = exp.Column(
-                this=exp.to_identifier("merge_action"),
-                table=exp.to_identifier(ACTION_RELATION, quoted=True),
-            )
-            column.update_positions(call)
-            call.replace(column)
-    return found
+
+    def changed(part: ast.Node) -> ast.Node | None:
+        is_call = isinstance(part, ast.Call) and function_name(part) == "merge_action"
+        if not is_call or part.expressions:
+            return None
+        name, table = ast.name("merge_action"), ast.name(ACTION_RELATION)
+        return ast.Column(part.start, part.end, this=name, table=table)
+
+    return clause.rewritten(changed)
 
 
-def _is_default(node: exp.Expr) -> bool:
-    if isinstance(node, exp.Column) and node.args.get("table") is None:
-        node = node.this
-        return not node.args.get("quoted") and str(node.this).lower() == "default"
-    return isinstance(node, exp.Var) and str(node.this).upper() == "DEFAULT"
+def _is_default(node: ast.Node) -> bool:
+    return isinstance(node, ast.Var) and str(node.this).upper() == "DEFAULT"
 
 
 def _call(function: str, *arguments: Expression) -> Expression:

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from sqlglot import exp
-
 from remuda.datatypes.schema import MapSchema
 from remuda.errors import InvalidDefinition, SqlSyntaxError, UndefinedColumn, WrongObjectType
 from remuda.plan.expression import ColumnId, ColumnRef, Expression
@@ -24,8 +22,9 @@ from remuda.sql.scope.context import Context, identifier
 from remuda.sql.scope.schema_names import schema_name, system_scan
 from remuda.sql.scope.scope import Scope
 from remuda.sql.scope.statements import ChangeStatement, Repeats, TruncateStatement
-from remuda.sql.text.places import end_of
+from remuda.sql.text.lexemes import end_of
 from remuda.sql.text.suggest import did_you_mean
+from remuda.sql.trees import ast
 from remuda.sql.trees.syntax import ChangeTree, TruncateTree
 
 
@@ -34,13 +33,13 @@ class Assignment:
     """``column = value``: the column's schema position, its place, the value (None: DEFAULT)."""
 
     position: int
-    place: exp.Expr
-    value: exp.Expr | None
+    place: ast.Node
+    value: ast.Node | None
 
 
 def bind_change(context: Context, tree: ChangeTree) -> ChangeStatement:
     """The statement without its parameter types (the caller knows them at the end)."""
-    if isinstance(tree.root, exp.Update):
+    if isinstance(tree.root, ast.Update):
         return _update(context, tree.root)
     return _delete(context, tree.root)
 
@@ -54,9 +53,9 @@ def bind_truncate(context: Context, tree: TruncateTree) -> TruncateStatement:
     return TruncateStatement(schema)
 
 
-def target_of(context: Context, node: exp.Expr, *consumed: str) -> tuple[MapSchema, str]:
+def target_of(context: Context, node: ast.Node, *consumed: str) -> tuple[MapSchema, str]:
     """The map that a statement changes, and the name that stands for it there."""
-    if not isinstance(node, exp.Table):
+    if not isinstance(node, ast.Table):
         raise context.unsupported("a change of this", node)
     context.only(node, "db", "catalog", *consumed)
     name, schema_of_name = identifier(node.this), schema_name(context, node)
@@ -81,14 +80,14 @@ def target_of(context: Context, node: exp.Expr, *consumed: str) -> tuple[MapSche
     return schema, identifier(alias.this)
 
 
-def _update(context: Context, node: exp.Update) -> ChangeStatement:
+def _update(context: Context, node: ast.Update) -> ChangeStatement:
     context.only(node, "this", "expressions", "from_", "where", "returning", "with_")
     schema, alias = target_of(context, node.this, "this", "alias")
     if not node.expressions:
         raise SqlSyntaxError("SET needs column = value", position=end_of(context.text))
     assignments = assignments_of(context, schema, alias, node.expressions)
     other = node.args.get("from_")
-    values = [a.value if a.value is not None else exp.Null() for a in assignments]
+    values = [a.value if a.value is not None else ast.Null() for a in assignments]
     select = _analyzed(context, node, alias, [] if other is None else [other.this], values)
     refuse_groups(context, select, values, "UPDATE")
     for assignment, item in zip(assignments, select.items, strict=True):
@@ -124,15 +123,11 @@ def _update(context: Context, node: exp.Update) -> ChangeStatement:
     )
 
 
-def _delete(context: Context, node: exp.Delete) -> ChangeStatement:
-    if node.args.get("tables"):
-        raise context.error(
-            SqlSyntaxError, "DELETE needs FROM", node.args["tables"][0], hint="Write DELETE FROM."
-        )
+def _delete(context: Context, node: ast.Delete) -> ChangeStatement:
     context.only(node, "this", "using", "where", "returning", "with_")
     schema, alias = target_of(context, node.this, "this", "alias")
     using = list(node.args.get("using") or [])
-    select = _analyzed(context, node, alias, using, [exp.Boolean(this=True)])
+    select = _analyzed(context, node, alias, using, [ast.Boolean(this=True)])
     old = [reference for _, reference in select.scope.relations[alias]]
     plan = _with_all_columns(select)
     keys = [old[position] for position in schema.key_positions]
@@ -150,21 +145,19 @@ def _delete(context: Context, node: exp.Delete) -> ChangeStatement:
     )
 
 
-def _one_value(node: exp.Expr) -> exp.Expr:
+def _one_value(node: ast.Node) -> ast.Node:
     """As an item of a select list: ``v.*`` with an alias, because here it is a row and no list."""
     if not is_star(node):
         return node
-    item = exp.Alias()
-    item.args.update(this=node, alias=exp.Identifier(this="value", quoted=True))
-    return item
+    return ast.Alias(this=node, alias=ast.name("value"))
 
 
 def _analyzed(
     context: Context,
-    node: exp.Update | exp.Delete,
+    node: ast.Update | ast.Delete,
     alias: str,
-    others: Sequence[exp.Expr],
-    values: Sequence[exp.Expr],
+    others: Sequence[ast.Node],
+    values: Sequence[ast.Node],
 ) -> SelectBinder:
     """``SELECT values FROM target, others WHERE ...``."""
     common = node.args.get("with_")
@@ -173,39 +166,31 @@ def _analyzed(
             raise context.error(
                 InvalidDefinition, f'WITH query "{alias}" cannot be changed', node.this
             )
-    query = exp.Select()
-    query.args.update(
+    query = ast.Select(
         expressions=[_one_value(value) for value in values],
-        from_=exp.From(),
-        joins=[_cross(other) for other in others],
+        from_=ast.From(this=node.this),
+        joins=[ast.Join(this=other) for other in others],
         where=node.args.get("where"),
         with_=common,
     )
-    # Set by hand: the nodes keep their parents in the tree of the statement.
-    query.args["from_"].args["this"] = node.this
     pending = analyze_query(context, query, Environment())
     assert isinstance(pending, SelectBinder)
     return pending
 
 
 def joined_rows(
-    context: Context, first: exp.Expr, joins: Sequence[exp.Expr], common: exp.Expr | None
+    context: Context, first: ast.Node, joins: Sequence[ast.Node], common: ast.Node | None
 ) -> tuple[Logical, Scope, dict[str, CommonTable]]:
     """All columns of ``first`` and what is joined to it, what they are called, and the CTEs."""
-    query = exp.Select()
-    query.args.update(
-        expressions=[exp.Boolean(this=True)], from_=exp.From(), joins=list(joins), with_=common
+    query = ast.Select(
+        expressions=[ast.Boolean(this=True)],
+        from_=ast.From(this=first),
+        joins=list(joins),
+        with_=common,
     )
-    query.args["from_"].args["this"] = first
     pending = analyze_query(context, query, Environment())
     assert isinstance(pending, SelectBinder)
     return _with_all_columns(pending), pending.scope, pending.environment.tables
-
-
-def _cross(other: exp.Expr) -> exp.Join:
-    join = exp.Join()
-    join.args["this"] = other
-    return join
 
 
 def _with_all_columns(select: SelectBinder) -> Logical:
@@ -240,7 +225,7 @@ def _replaced(scope: Scope, alias: str, rows: Sequence[Expression]) -> Scope:
 
 
 def assignments_of(
-    context: Context, schema: MapSchema, alias: str, nodes: Sequence[exp.Expr]
+    context: Context, schema: MapSchema, alias: str, nodes: Sequence[ast.Node]
 ) -> list[Assignment]:
     """What SET says. ``alias`` stands for the map, where a value needs the old one of a column."""
     found: list[Assignment] = []
@@ -263,8 +248,8 @@ def _assign_part(
     context: Context,
     found: list[Assignment],
     where: tuple[int, str],
-    target: exp.Expr,
-    value: exp.Expr,
+    target: ast.Node,
+    value: ast.Node,
 ) -> None:
     """``column[...] = value``; assignments to parts of one column follow each other. ``where``: the
     column's schema position, and the name of the map."""
@@ -274,8 +259,7 @@ def _assign_part(
         raise context.error(SqlSyntaxError, "cannot set an array element to DEFAULT", target)
     earlier = next((place for place, a in enumerate(found) if a.position == position), None)
     if earlier is None:
-        old = column.copy()
-        old.set("table", exp.Identifier(this=alias, quoted=True))
+        old = column.with_args(table=ast.name(alias))
         found.append(Assignment(position, target, with_element(old, path, value)))
         return
     before = found[earlier]
@@ -286,16 +270,16 @@ def _assign_part(
     found[earlier] = Assignment(position, before.place, with_element(before.value, path, value))
 
 
-def _pairs(context: Context, nodes: Sequence[exp.Expr]) -> Iterator[tuple[exp.Expr, exp.Expr]]:
+def _pairs(context: Context, nodes: Sequence[ast.Node]) -> Iterator[tuple[ast.Node, ast.Node]]:
     for node in nodes:
-        if not isinstance(node, exp.EQ):
+        if not isinstance(node, ast.EQ):
             raise context.error(SqlSyntaxError, "SET needs column = value", node)
         target, value = _bare(node.this), _bare(node.expression)
-        if not isinstance(target, exp.Tuple):
-            of_one = isinstance(node.this, exp.Paren) and row_parts(value) is not None
+        if not isinstance(target, ast.Tuple):
+            of_one = isinstance(node.this, ast.Paren) and row_parts(value) is not None
             yield target, tags_of(value, 1)[0] if of_one else value
             continue
-        if isinstance(value, exp.Query | exp.Subquery):
+        if isinstance(value, ast.Query | ast.Subquery):
             yield from zip(
                 target.expressions, columns_of_query(value, len(target.expressions)), strict=True
             )
@@ -314,25 +298,22 @@ def _pairs(context: Context, nodes: Sequence[exp.Expr]) -> Iterator[tuple[exp.Ex
         yield from zip(target.expressions, values, strict=True)
 
 
-def _bare(node: exp.Expr) -> exp.Expr:
+def _bare(node: ast.Node) -> ast.Node:
     """Without the parentheses around it; a subquery keeps one pair."""
-    while isinstance(node, exp.Paren) or (
-        isinstance(node, exp.Subquery) and isinstance(node.this, exp.Subquery)
+    while isinstance(node, ast.Paren) or (
+        isinstance(node, ast.Subquery) and isinstance(node.this, ast.Subquery)
     ):
         node = node.this
     return node
 
 
-def _is_default(node: exp.Expr) -> bool:
+def _is_default(node: ast.Node) -> bool:
     """The keyword DEFAULT."""
-    if isinstance(node, exp.Column) and node.args.get("table") is None:
-        node = node.this
-        return not node.args.get("quoted") and str(node.this).lower() == "default"
-    return isinstance(node, exp.Var) and str(node.this).upper() == "DEFAULT"
+    return isinstance(node, ast.Var) and str(node.this).upper() == "DEFAULT"
 
 
-def _target(context: Context, schema: MapSchema, node: exp.Expr) -> int:
-    if not isinstance(node, exp.Column) or isinstance(node.this, exp.Star):
+def _target(context: Context, schema: MapSchema, node: ast.Node) -> int:
+    if not isinstance(node, ast.Column) or isinstance(node.this, ast.Star):
         raise context.error(SqlSyntaxError, "SET needs the name of a column", node)
     qualifier = node.args.get("table")
     if qualifier is not None:

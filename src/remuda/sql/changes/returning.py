@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from sqlglot import exp
-
 from remuda.errors import GroupingError, WindowingError
 from remuda.plan.expression import ColumnRef, Expression
 from remuda.plan.logical import Logical
@@ -17,6 +15,7 @@ from remuda.sql.queries.select import SelectBinder
 from remuda.sql.queries.select_items import Item
 from remuda.sql.scope.context import Context
 from remuda.sql.scope.scope import Scope
+from remuda.sql.trees import ast
 
 
 @dataclass(slots=True)
@@ -30,16 +29,15 @@ class Outcome:
     names: tuple[str, ...] = ()
 
 
-def returned(context: Context, outcome: Outcome, clause: exp.Expr | None) -> Outcome:
+def returned(context: Context, outcome: Outcome, clause: ast.Node | None) -> Outcome:
     """The same with a plan that puts out ``stored``, then the columns of RETURNING."""
-    node = exp.Select()
-    node.args["from_"] = exp.From()  # so that "*" is allowed
+    items = [] if clause is None else clause.expressions
+    node = ast.Select(from_=ast.From(), expressions=items)  # with FROM, so that "*" is allowed
     select = SelectBinder(context, node, Environment(), lambda n, e: bind_query(context, n, e))
     select.plan, select.scope = outcome.plan, replace(outcome.scope, owner="RETURNING")
     select.binder = ExpressionBinder(context, select.scope, select)
     if clause is not None:
         context.only(clause, "expressions")
-        node.args["expressions"] = list(clause.expressions)
         select.bind_rest()
         refuse_groups(context, select, clause.expressions, "RETURNING")
     names = tuple(item.name for item in select.items)
@@ -50,7 +48,7 @@ def returned(context: Context, outcome: Outcome, clause: exp.Expr | None) -> Out
 
 
 def refuse_groups(
-    context: Context, select: SelectBinder, nodes: Sequence[exp.Expr], clause: str
+    context: Context, select: SelectBinder, nodes: Sequence[ast.Node], clause: str
 ) -> None:
     """Neither aggregates nor window functions have a meaning for a single changed row."""
     for item in select.items:
@@ -59,8 +57,8 @@ def refuse_groups(
                 GroupingError, f"aggregate functions are not allowed in {clause}", item.node
             )
     for node in nodes:
-        for window in node.find_all(exp.Window):
-            if window.find_ancestor(exp.Query) is None:
+        for part in node.walk(prune=lambda inner: isinstance(inner, ast.Query)):
+            if isinstance(part, ast.Window):
                 raise context.error(
-                    WindowingError, f"window functions are not allowed in {clause}", window
+                    WindowingError, f"window functions are not allowed in {clause}", part
                 )

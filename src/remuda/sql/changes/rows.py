@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from sqlglot import exp
-
 from remuda.datatypes.schema import MapSchema
 from remuda.errors import DuplicateColumn, UndefinedColumn
 from remuda.sql.scope.context import Context, identifier
 from remuda.sql.text.suggest import did_you_mean
+from remuda.sql.trees import ast
 
 
-def insert_positions(context: Context, schema: MapSchema, names: list[exp.Expr]) -> list[int]:
+def insert_positions(context: Context, schema: MapSchema, names: list[ast.Node]) -> list[int]:
     if not names:
         return [schema.position[column.name] for column in schema.shown]
     found: list[int] = []

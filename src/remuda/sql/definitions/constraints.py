@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import lru_cache
 
-from sqlglot import exp
-
 from remuda.datatypes.schema import Check, Column, Default, MapSchema
 from remuda.datatypes.sql import SqlType, unrestricted
 from remuda.errors import NotSupported, RemudaError
@@ -16,6 +14,7 @@ from remuda.sql.expressions.expressions import ExpressionBinder, Forbidding
 from remuda.sql.parsing.snippets import expression_of, parse_expression
 from remuda.sql.scope.context import Context
 from remuda.sql.scope.scope import Scope
+from remuda.sql.trees import ast
 from remuda.sql.trees.syntax import Snippet
 
 EXPRESSIONS_KEPT = 1024
@@ -49,11 +48,11 @@ class NoMaps:
 def bind_default(context: Context, name: str, target: SqlType, snippet: Snippet) -> Default | None:
     """DEFAULT as it is kept; None for DEFAULT NULL, which says nothing."""
     node = expression_of(context, snippet)
-    if node.find(exp.Column) is not None:
+    if node.find(ast.Column) is not None:
         raise context.error(
             NotSupported,
             "cannot use column reference in DEFAULT expression",
-            node.find(exp.Column),
+            node.find(ast.Column),
         )
     bound = _default(context, node, target, name)
     if isinstance(bound, Literal) and bound.value is None:
@@ -61,7 +60,7 @@ def bind_default(context: Context, name: str, target: SqlType, snippet: Snippet)
     return Default(snippet.text)
 
 
-def _default(context: Context, node: exp.Expr, target: SqlType, name: str) -> Expression:
+def _default(context: Context, node: ast.Node, target: SqlType, name: str) -> Expression:
     clause = "DEFAULT expressions"
     binder = ExpressionBinder(context, Scope(), Forbidding(context, clause))
     return binder.convert.assigned(binder.bind(node), target, node, f'column "{name}"')
@@ -73,7 +72,7 @@ def bind_check(context: Context, schema: MapSchema, snippet: Snippet) -> None:
     _condition(context, schema, node)
 
 
-def _condition(context: Context, schema: MapSchema, node: exp.Expr) -> Expression:
+def _condition(context: Context, schema: MapSchema, node: ast.Node) -> Expression:
     scope = Scope()
     columns: list[tuple[str, Expression]] = [
         (column.name, ColumnRef(unrestricted(column.type), position, column.name))

@@ -13,8 +13,6 @@ import dataclasses
 from collections.abc import Sequence
 from typing import Any, Final
 
-from sqlglot.tokenizer_core import TokenType
-
 from remuda.catalog.edits import Edit, PutView
 from remuda.datatypes.identifiers import quoted_name
 from remuda.datatypes.schema import Check, MapSchema, ViewDefinition
@@ -26,7 +24,8 @@ from remuda.sql.queries.views import BindQuery, broken_views, view_plan, works
 from remuda.sql.scope.context import Context
 from remuda.sql.scope.overlay import Overlay
 from remuda.sql.scope.statements import CatalogReader
-from remuda.sql.text.tokens import tokenize
+from remuda.sql.text.lexemes import TokenKind
+from remuda.sql.text.lexer import tokenize
 
 _NAMES: Final = ("name", "alias")
 
@@ -72,9 +71,8 @@ def _renamed_text(text: str, old: str, new: str) -> str:
     parts: list[str] = []
     at = 0
     for token in tokenize(text):
-        quoted = token.token_type is TokenType.IDENTIFIER
-        word = token.text if quoted else token.text.lower()
-        if word == old and token.token_type is not TokenType.STRING:
+        meant = token.text if token.kind is TokenKind.NAME else token.word
+        if meant == old and token.kind is not TokenKind.SYMBOL:
             parts += [text[at : token.start], quoted_name(new)]
             at = token.end + 1
     return "".join([*parts, text[at:]])

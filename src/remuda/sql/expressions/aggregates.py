@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from sqlglot import exp
-
 from remuda.datatypes.coercion import is_comparable
 from remuda.datatypes.sql import BIGINT, BOOLEAN, INTEGER, array
 from remuda.datatypes.texts.text import type_name
@@ -16,25 +14,26 @@ from remuda.plan.functions.catalog import AGGREGATE_FUNCTIONS, AggregateFunction
 from remuda.sql.expressions.conversion import is_untyped
 from remuda.sql.expressions.expressions import ExpressionBinder
 from remuda.sql.scope.context import Context
+from remuda.sql.trees import ast
 
 
 @dataclass(slots=True)
 class _Parts:
     """What stands between the parentheses of a call."""
 
-    arguments: list[exp.Expr]
+    arguments: list[ast.Node]
     distinct: bool = False
-    order: list[exp.Expr] = field(default_factory=list)
+    order: list[ast.Node] = field(default_factory=list)
     within_group: bool = False
 
 
-def call_inside(node: exp.Expr) -> exp.Expr:
+def call_inside(node: ast.Node) -> ast.Node:
     """The call that a WITHIN GROUP stands behind; any other node itself."""
-    return node.this if isinstance(node, exp.WithinGroup) else node
+    return node.this if isinstance(node, ast.WithinGroup) else node
 
 
 def bind_aggregate(
-    binder: ExpressionBinder, name: str, node: exp.Expr, condition: Expression | None
+    binder: ExpressionBinder, name: str, node: ast.Node, condition: Expression | None
 ) -> AggregateCall:
     """The call ``name(...)``, whose arguments ``binder`` understands.
 
@@ -45,7 +44,7 @@ def bind_aggregate(
     if function.within_group != parts.within_group:
         raise _wrong_group(context, name, function, node)
     arguments = parts.arguments
-    if len(arguments) == 1 and isinstance(arguments[0], exp.Star) and not parts.distinct:
+    if len(arguments) == 1 and isinstance(arguments[0], ast.Star) and not parts.distinct:
         if name != "count" or parts.order:
             raise context.error(UndefinedFunction, f"function {name}(*) does not exist", node)
         context.only(arguments[0])
@@ -84,7 +83,7 @@ def _all_in_order(
     value: Expression,
     order: tuple[ArgumentOrder, ...],
     condition: Expression | None,
-    node: exp.Expr,
+    node: ast.Node,
 ) -> AggregateCall:
     """The values that are not NULL, in order: ``any_value(x ORDER BY y)`` is the first of them."""
     if value.type.element is not None:
@@ -103,16 +102,16 @@ def first_of(call: AggregateCall, name: str, reference: Expression) -> Expressio
     return Call(call.type.element, "subscript", (reference, Literal(INTEGER, 1)))
 
 
-def _parts(context: Context, node: exp.Expr) -> _Parts:
-    order: list[exp.Expr] = []
-    within = isinstance(node, exp.WithinGroup)
-    if isinstance(node, exp.WithinGroup):
+def _parts(context: Context, node: ast.Node) -> _Parts:
+    order: list[ast.Node] = []
+    within = isinstance(node, ast.WithinGroup)
+    if isinstance(node, ast.WithinGroup):
         clause = node.args["expression"]
         context.only(clause, "expressions")
         order = list(clause.expressions)
         node = node.this
     arguments = list(node.expressions)
-    if arguments and isinstance(arguments[-1], exp.Order):
+    if arguments and isinstance(arguments[-1], ast.Order):
         clause = arguments[-1]
         if within:
             raise context.error(
@@ -121,7 +120,7 @@ def _parts(context: Context, node: exp.Expr) -> _Parts:
         context.only(clause, "this", "expressions")
         order = list(clause.expressions)
         arguments[-1] = clause.this
-    distinct = len(arguments) == 1 and isinstance(arguments[0], exp.Distinct)
+    distinct = len(arguments) == 1 and isinstance(arguments[0], ast.Distinct)
     if distinct:
         if within:
             raise context.error(
@@ -133,7 +132,7 @@ def _parts(context: Context, node: exp.Expr) -> _Parts:
 
 
 def _wrong_group(
-    context: Context, name: str, function: AggregateFunction, node: exp.Expr
+    context: Context, name: str, function: AggregateFunction, node: ast.Node
 ) -> Exception:
     if function.within_group:
         return context.error(
@@ -149,7 +148,7 @@ def _wrong_group(
     )
 
 
-def _order_key(binder: ExpressionBinder, node: exp.Expr) -> ArgumentOrder:
+def _order_key(binder: ExpressionBinder, node: ast.Node) -> ArgumentOrder:
     binder.context.only(node, "this", "desc", "nulls_first")
     expression = binder.settled(node.this)
     if not is_comparable(expression.type):
@@ -165,8 +164,8 @@ def _arguments(
     binder: ExpressionBinder,
     name: str,
     function: AggregateFunction,
-    nodes: Sequence[exp.Expr],
-    node: exp.Expr,
+    nodes: Sequence[ast.Node],
+    node: ast.Node,
 ) -> tuple[Expression, ...]:
     context = binder.context
     if not nodes:
@@ -207,7 +206,7 @@ def _check_distinct_order(
     context: Context,
     order: Sequence[ArgumentOrder],
     arguments: Sequence[Expression],
-    nodes: Sequence[exp.Expr],
+    nodes: Sequence[ast.Node],
 ) -> None:
     for key, node in zip(order, nodes, strict=True):
         if key.expression not in arguments:

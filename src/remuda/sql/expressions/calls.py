@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Final
 
-from sqlglot import exp
-
 from remuda.datatypes.sql import DATE, DOUBLE, TIME, TIMESTAMP, TIMESTAMPTZ, VARCHAR, Kind, SqlType
 from remuda.datatypes.texts.text import type_name
 from remuda.errors import (
@@ -39,29 +37,26 @@ from remuda.sql.expressions.expressions import (
     register_call,
 )
 from remuda.sql.expressions.hypothetical import hypothetical
-from remuda.sql.expressions.intervals import interval_literal, make_interval
+from remuda.sql.expressions.intervals import make_interval
 from remuda.sql.expressions.nested import at_time_zone
 from remuda.sql.expressions.row_values import row_value
 from remuda.sql.expressions.time_precision import to_precision
 from remuda.sql.text.suggest import did_you_mean
-from remuda.sql.text.tokens import CALL_MARK
-from remuda.sql.text.typed_tokens import INTERVAL_CALL
+from remuda.sql.trees import ast
 
 _NOT_CALLABLE: Final = OPERATORS | INTERNAL
 
 
-def function_name(node: exp.Expr) -> str:
-    """The name in ``name(...)``, in lower case."""
-    return str(node.this).removeprefix(CALL_MARK).lower()
+def function_name(node: ast.Node) -> str:
+    """The name in ``name(...)``, in lower case unless it is quoted."""
+    return str(node.this) if node.args.get("quoted") else str(node.this).lower()
 
 
 # --- plain calls -------------------------------------------------------------------------------
 
 
-def _call(binder: ExpressionBinder, node: exp.Anonymous) -> Expression:
+def _call(binder: ExpressionBinder, node: ast.Call) -> Expression:
     name = function_name(node)
-    if name == INTERVAL_CALL:
-        return interval_literal(binder, node)
     if name == "row":
         return row_value(binder, node)
     if name == "timezone" and len(node.expressions) == 2:
@@ -87,26 +82,21 @@ def _call(binder: ExpressionBinder, node: exp.Anonymous) -> Expression:
     return binder.call(catalog_name, *node.expressions, node=node, shown=name)
 
 
-def _strpos(binder: ExpressionBinder, node: exp.Anonymous) -> Expression:
+def _strpos(binder: ExpressionBinder, node: ast.Call) -> Expression:
     return binder.call("position", *reversed(node.expressions), node=node, shown="strpos")
 
 
-def _log(binder: ExpressionBinder, node: exp.Anonymous) -> Expression:
+def _log(binder: ExpressionBinder, node: ast.Call) -> Expression:
     """``log(x)`` is of base 10, ``log(b, x)`` of base b."""
     name = "log10" if len(node.expressions) == 1 else "log"
     return binder.call(name, *node.expressions, node=node, shown="log")
 
 
-def _unnest(binder: ExpressionBinder, node: exp.Explode) -> Expression:
-    """``unnest(array)`` outside of FROM, which sqlglot takes for something else."""
-    return binder.surroundings.set_function("unnest", [node.this], node)
-
-
-def _undefined(binder: ExpressionBinder, node: exp.Expr, name: str) -> UndefinedFunction:
+def _undefined(binder: ExpressionBinder, node: ast.Node, name: str) -> UndefinedFunction:
     arguments = node.expressions
     types = []
     for argument in arguments:
-        if isinstance(argument, exp.Star):
+        if isinstance(argument, ast.Star):
             types.append("*")
             continue
         bound = binder.bind(argument)
@@ -119,14 +109,14 @@ def _undefined(binder: ExpressionBinder, node: exp.Expr, name: str) -> Undefined
     )
 
 
-def _filtered(binder: ExpressionBinder, node: exp.Filter) -> Expression:
+def _filtered(binder: ExpressionBinder, node: ast.Filter) -> Expression:
     """``aggregate(...) FILTER (WHERE condition)``"""
     inner, call = node.this, call_inside(node.this)
-    if isinstance(inner, exp.WithinGroup):
+    if isinstance(inner, ast.WithinGroup):
         found = hypothetical(binder, inner, node.args["expression"].this)
         if found is not None:
             return found
-    if isinstance(call, exp.Anonymous) and function_name(call) in AGGREGATE_FUNCTIONS:
+    if isinstance(call, ast.Call) and function_name(call) in AGGREGATE_FUNCTIONS:
         condition = node.args["expression"].this
         return binder.surroundings.aggregate(function_name(call), inner, condition)
     raise binder.context.error(
@@ -134,10 +124,10 @@ def _filtered(binder: ExpressionBinder, node: exp.Filter) -> Expression:
     )
 
 
-def _within_group(binder: ExpressionBinder, node: exp.WithinGroup) -> Expression:
+def _within_group(binder: ExpressionBinder, node: ast.WithinGroup) -> Expression:
     """``aggregate(...) WITHIN GROUP (ORDER BY ...)``"""
     call = node.this
-    if isinstance(call, exp.Anonymous) and function_name(call) in AGGREGATE_FUNCTIONS:
+    if isinstance(call, ast.Call) and function_name(call) in AGGREGATE_FUNCTIONS:
         return binder.surroundings.aggregate(function_name(call), node, None)
     found = hypothetical(binder, node, None)
     if found is not None:
@@ -148,7 +138,7 @@ def _within_group(binder: ExpressionBinder, node: exp.WithinGroup) -> Expression
 
 
 def _constant_call(name: str) -> Handler:
-    def bind(binder: ExpressionBinder, node: exp.Expr) -> Expression:
+    def bind(binder: ExpressionBinder, node: ast.Node) -> Expression:
         return to_precision(binder.context, binder.call(name, node=node), node.args.get("this"))
 
     return bind
@@ -157,7 +147,7 @@ def _constant_call(name: str) -> Handler:
 def _now_as(target: SqlType) -> Handler:
     """localtimestamp, localtime, current_time (PostgreSQL's has a time zone: here all are UTC)"""
 
-    def bind(binder: ExpressionBinder, node: exp.Expr) -> Expression:
+    def bind(binder: ExpressionBinder, node: ast.Node) -> Expression:
         now = binder.call("current_timestamp", node=node)
         made = binder.convert.explicit(now, target, node)
         return to_precision(binder.context, made, node.args.get("this"))
@@ -165,18 +155,18 @@ def _now_as(target: SqlType) -> Handler:
     return bind
 
 
-def _age(binder: ExpressionBinder, node: exp.Anonymous) -> Expression:
+def _age(binder: ExpressionBinder, node: ast.Call) -> Expression:
     """``age(x)`` is counted from the midnight that today began with."""
-    later = [exp.CurrentDate()] if len(node.expressions) == 1 else []
+    later = [ast.CurrentDate()] if len(node.expressions) == 1 else []
     return binder.call("age", *later, *node.expressions, node=node)
 
 
-def _overlaps(binder: ExpressionBinder, node: exp.Overlaps) -> Expression:
+def _overlaps(binder: ExpressionBinder, node: ast.Overlaps) -> Expression:
     """``(start, end) OVERLAPS (start, end)``; an end may be given as the length of the period."""
     points: list[Expression] = []
-    places: list[exp.Expr] = []
+    places: list[ast.Node] = []
     for side in (node.this, node.args["expression"]):
-        parts = list(side.expressions) if isinstance(side, exp.Tuple) else []
+        parts = list(side.expressions) if isinstance(side, ast.Tuple) else []
         if len(parts) != 2:
             raise binder.context.error(
                 SqlSyntaxError, "OVERLAPS compares two pairs: (start, end) OVERLAPS (start, end)",
@@ -193,31 +183,31 @@ def _overlaps(binder: ExpressionBinder, node: exp.Overlaps) -> Expression:
 # --- calls with words inside -------------------------------------------------------------------
 
 
-def _extract(binder: ExpressionBinder, node: exp.Extract) -> Expression:
+def _extract(binder: ExpressionBinder, node: ast.Extract) -> Expression:
     return _extract_call(binder, str(node.this.this), node.args["expression"])
 
 
-def _date_part(binder: ExpressionBinder, node: exp.Anonymous) -> Expression:
+def _date_part(binder: ExpressionBinder, node: ast.Call) -> Expression:
     """``date_part('field', x)``: DOUBLE PRECISION, in contrast to EXTRACT."""
     field = _field_literal(binder, node, "date_part")
     found = _extract_call(binder, field, node.expressions[1], days_have_hours=True)
     return binder.convert.explicit(found, DOUBLE, node)
 
 
-def _extract_with_comma(binder: ExpressionBinder, node: exp.Anonymous) -> Expression:
+def _extract_with_comma(binder: ExpressionBinder, node: ast.Call) -> Expression:
     """``extract('field', x)``"""
     field = _field_literal(binder, node, "extract")
     return _extract_call(binder, field, node.expressions[1])
 
 
-def _field_literal(binder: ExpressionBinder, node: exp.Anonymous, name: str, most: int = 2) -> str:
+def _field_literal(binder: ExpressionBinder, node: ast.Call, name: str, most: int = 2) -> str:
     arguments = node.expressions
     if not 2 <= len(arguments) <= most:
         raise binder.context.error(
             UndefinedFunction, f"{name} takes a field and a value: {name}('month', x)", node
         )
     field = arguments[0]
-    if not isinstance(field, exp.Literal) or not field.args["is_string"]:
+    if not isinstance(field, ast.Literal) or not field.args["is_string"]:
         raise binder.context.unsupported(f"{name} with a field that is not a literal", field)
     return str(field.this).lower()
 
@@ -229,7 +219,7 @@ _FIELD_ALIASES: Final = {"years": "year", "months": "month", "days": "day", "hou
 
 
 def _extract_call(
-    binder: ExpressionBinder, field: str, source: exp.Expr, *, days_have_hours: bool = False
+    binder: ExpressionBinder, field: str, source: ast.Node, *, days_have_hours: bool = False
 ) -> Expression:
     name = field.lower()
     name = _FIELD_ALIASES.get(name, name)
@@ -251,7 +241,7 @@ def _extract_call(
     return Call(signature.result, "extract", (Literal(VARCHAR, name), operand))
 
 
-def _date_trunc(binder: ExpressionBinder, node: exp.Anonymous) -> Expression:
+def _date_trunc(binder: ExpressionBinder, node: ast.Call) -> Expression:
     field = _field_literal(binder, node, "date_trunc", 3)
     field = _FIELD_ALIASES.get(field, field)
     unit, source, *zone = node.expressions
@@ -282,36 +272,35 @@ def _date_trunc(binder: ExpressionBinder, node: exp.Anonymous) -> Expression:
     return binder.convert.call("timezone", [where, cut], places, node)
 
 
-def _position(binder: ExpressionBinder, node: exp.StrPosition) -> Expression:
+def _position(binder: ExpressionBinder, node: ast.StrPosition) -> Expression:
     return binder.call("position", node.args["substr"], node.this, node=node)
 
 
 _TRIMS: Final = {"": "trim", "BOTH": "trim", "LEADING": "ltrim", "TRAILING": "rtrim"}
 
 
-def _trim(binder: ExpressionBinder, node: exp.Trim) -> Expression:
+def _trim(binder: ExpressionBinder, node: ast.Trim) -> Expression:
     name = _TRIMS[str(node.args.get("position") or "").upper()]
     characters = node.args.get("expression")
     parts = [node.this] + ([] if characters is None else [characters])
     return binder.call(name, *parts, node=node)
 
 
-register(exp.Anonymous, _call, "this", "expressions")
+register(ast.Call, _call, "this", "expressions", "quoted")
 register_call("strpos", _strpos)
 register_call("log", _log)
 register_call("age", _age)
 register_call("extract", _extract_with_comma)
 register_call("date_part", _date_part)
 register_call("date_trunc", _date_trunc)
-register(exp.Explode, _unnest, "this")
-register(exp.Filter, _filtered, "this", "expression")
-register(exp.WithinGroup, _within_group, "this", "expression")
-register(exp.CurrentDate, _constant_call("current_date"))
-register(exp.CurrentTimestamp, _constant_call("current_timestamp"), "this")
-register(exp.Localtimestamp, _now_as(TIMESTAMP), "this")
-register(exp.Localtime, _now_as(TIME), "this")
-register(exp.CurrentTime, _now_as(TIME), "this")
-register(exp.Overlaps, _overlaps, "this", "expression")
-register(exp.Extract, _extract, "this", "expression")
-register(exp.StrPosition, _position, "this", "substr")
-register(exp.Trim, _trim, "this", "position", "expression")
+register(ast.Filter, _filtered, "this", "expression")
+register(ast.WithinGroup, _within_group, "this", "expression")
+register(ast.CurrentDate, _constant_call("current_date"))
+register(ast.CurrentTimestamp, _constant_call("current_timestamp"), "this")
+register(ast.Localtimestamp, _now_as(TIMESTAMP), "this")
+register(ast.Localtime, _now_as(TIME), "this")
+register(ast.CurrentTime, _now_as(TIME), "this")
+register(ast.Overlaps, _overlaps, "this", "expression")
+register(ast.Extract, _extract, "this", "expression")
+register(ast.StrPosition, _position, "this", "substr")
+register(ast.Trim, _trim, "this", "position", "expression")

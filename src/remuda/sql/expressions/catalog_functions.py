@@ -8,8 +8,6 @@ from __future__ import annotations
 from functools import cache
 from typing import Final
 
-from sqlglot import exp
-
 from remuda.catalog.pg_objects import OWNER_OID
 from remuda.catalog.system_relations import OWNER
 from remuda.errors import UndefinedFunction
@@ -17,7 +15,7 @@ from remuda.plan.expression import Expression
 from remuda.sql.expressions import system_functions
 from remuda.sql.expressions.expressions import ExpressionBinder, register_call
 from remuda.sql.parsing.parser import parse
-from remuda.sql.text.tokens import CALL_MARK
+from remuda.sql.trees import ast
 from remuda.sql.trees.syntax import QueryTree
 
 assert system_functions
@@ -141,25 +139,27 @@ MACROS: Final[dict[tuple[str, int], str]] = {
 
 
 @cache
-def _tree(text: str) -> exp.Expr:
+def _tree(text: str) -> ast.Node:
     tree = parse(f"SELECT {text}").tree
     assert isinstance(tree, QueryTree)
-    found: exp.Expr = tree.root.expressions[0]
+    found: ast.Node = tree.root.expressions[0]
     return found
 
 
-def _call(binder: ExpressionBinder, node: exp.Anonymous) -> Expression:
-    name, arguments = str(node.this).removeprefix(CALL_MARK).lower(), node.expressions
+def _call(binder: ExpressionBinder, node: ast.Call) -> Expression:
+    name, arguments = str(node.this).lower(), node.expressions
     text = MACROS.get((name, len(arguments)))
     if text is None:
         raise binder.context.error(
             UndefinedFunction, f"function {name} of {len(arguments)} arguments does not exist", node
         )
-    root = exp.Paren(this=_tree(text).copy())
-    for parameter in list(root.find_all(exp.Parameter)):
-        argument = arguments[int(parameter.this.this) - 1]
-        parameter.replace(exp.Paren(this=argument.copy()))
-    return binder.bind(root.this)
+
+    def given(part: ast.Node) -> ast.Node | None:
+        if not isinstance(part, ast.Parameter):
+            return None
+        return ast.Paren(this=arguments[int(part.this.this) - 1])
+
+    return binder.bind(_tree(text).rewritten(given))
 
 
 for _name in {name for name, _ in MACROS}:

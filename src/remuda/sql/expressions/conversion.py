@@ -9,8 +9,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from sqlglot import exp
-
 from remuda.catalog.pg_types import OBJECTS, VECTORS
 from remuda.datatypes.coercion import (
     common_type,
@@ -59,6 +57,7 @@ from remuda.sql.scope.object_names import (
     of_objects,
     retyped,
 )
+from remuda.sql.trees import ast
 
 COMPARISONS: Final = frozenset(
     {"=", "<>", "<", "<=", ">", ">=", "is_distinct_from", "is_not_distinct_from"}
@@ -99,7 +98,7 @@ class Converter:
     # --- one expression to one type ---
 
     def implicit(
-        self, expression: Expression, target: SqlType, node: exp.Expr | None, what: str = ""
+        self, expression: Expression, target: SqlType, node: ast.Node | None, what: str = ""
     ) -> Expression:
         """``expression`` as ``target``; TypeMismatch unless that goes without a CAST."""
         target = unrestricted(target)  # only a CAST and a column round
@@ -112,7 +111,7 @@ class Converter:
         return self.cast(expression, target, node)
 
     def assigned(
-        self, expression: Expression, target: SqlType, node: exp.Expr | None, what: str
+        self, expression: Expression, target: SqlType, node: ast.Node | None, what: str
     ) -> Expression:
         """``expression`` as it is stored in a column of ``target``: exactly of that type, with the
         digits of a second that the column keeps."""
@@ -132,7 +131,7 @@ class Converter:
             return self._fitting(expression, target, node)
         return self.kept(self.cast(expression, unrestricted(target), node), target, node)
 
-    def kept(self, expression: Expression, target: SqlType, node: exp.Expr | None) -> Expression:
+    def kept(self, expression: Expression, target: SqlType, node: ast.Node | None) -> Expression:
         """What a column, or a CAST, of ``target`` keeps of an expression of this type: the digits
         of TIMESTAMP(3), the fields of INTERVAL DAY TO HOUR."""
         fit = fit_of(target)
@@ -154,7 +153,7 @@ class Converter:
         return expression
 
     def _fitting(
-        self, expression: Expression, target: SqlType, node: exp.Expr | None
+        self, expression: Expression, target: SqlType, node: ast.Node | None
     ) -> Expression:
         """Text for a column VARCHAR(n): what is longer is an error, and not cut as by CAST."""
         limit = target.length
@@ -172,7 +171,7 @@ class Converter:
         return Call(target, "check_length", (text, Literal(INTEGER, limit)))
 
     def mismatch(
-        self, expression: Expression, target: SqlType, node: exp.Expr | None, what: str
+        self, expression: Expression, target: SqlType, node: ast.Node | None, what: str
     ) -> TypeMismatch:
         return self.context.error(
             TypeMismatch,
@@ -183,7 +182,7 @@ class Converter:
         )
 
     def explicit(
-        self, expression: Expression, target: SqlType, node: exp.Expr | None
+        self, expression: Expression, target: SqlType, node: ast.Node | None
     ) -> Expression:
         """``CAST(expression AS target)``."""
         if is_untyped(expression):
@@ -198,7 +197,7 @@ class Converter:
             )
         return self.kept(self.cast(expression, unrestricted(target), node), target, node)
 
-    def cast(self, expression: Expression, target: SqlType, node: exp.Expr | None) -> Expression:
+    def cast(self, expression: Expression, target: SqlType, node: ast.Node | None) -> Expression:
         """A Cast, folded if the operand is a constant. OIDs of objects become their names, and
         names become OIDs."""
         if target.is_text and is_written(expression.type):
@@ -219,12 +218,12 @@ class Converter:
                 return folded
         return Cast(target, expression)
 
-    def _object(self, text: Expression, target: SqlType, node: exp.Expr | None) -> Expression:
+    def _object(self, text: Expression, target: SqlType, node: ast.Node | None) -> Expression:
         if isinstance(text, Literal) and text.value is not None:
             return object_literal(self.context, str(text.value), target, node)
         return as_number(self.context, target.alias, text)
 
-    def typed(self, expression: Expression, target: SqlType, node: exp.Expr | None) -> Expression:
+    def typed(self, expression: Expression, target: SqlType, node: ast.Node | None) -> Expression:
         """An untyped expression takes the type ``target``, text without a limit of length."""
         wanted = VARCHAR if target.is_text else target
         bare = unrestricted(wanted)
@@ -258,7 +257,7 @@ class Converter:
             Parameter(found, expression.index), target, node, f"parameter ${expression.index + 1}"
         )
 
-    def settled(self, expression: Expression, node: exp.Expr | None) -> Expression:
+    def settled(self, expression: Expression, node: ast.Node | None) -> Expression:
         """An expression that nothing will type any more: literals become VARCHAR."""
         if not is_untyped(expression):
             return expression
@@ -271,7 +270,7 @@ class Converter:
             return Parameter(found, expression.index)
         return self.typed(expression, VARCHAR, node)
 
-    def condition(self, expression: Expression, node: exp.Expr, clause: str) -> Expression:
+    def condition(self, expression: Expression, node: ast.Node, clause: str) -> Expression:
         if not is_untyped(expression) and expression.type != BOOLEAN:
             raise self.context.error(
                 TypeMismatch,
@@ -285,7 +284,7 @@ class Converter:
     def unified(
         self,
         expressions: Sequence[Expression],
-        nodes: Sequence[exp.Expr | None],
+        nodes: Sequence[ast.Node | None],
         what: str,
     ) -> tuple[Expression, ...]:
         """All as their common type: CASE, IN, UNION."""
@@ -304,7 +303,7 @@ class Converter:
         return tuple(self.implicit(e, common, node) for e, node in zip(adapted, nodes, strict=True))
 
     def _require_some_type(
-        self, expressions: Sequence[Expression], nodes: Sequence[exp.Expr | None]
+        self, expressions: Sequence[Expression], nodes: Sequence[ast.Node | None]
     ) -> None:
         """Parameters need a neighbour with a type (a string literal will do)."""
         if not expressions or not all(
@@ -370,8 +369,8 @@ class Converter:
         self,
         name: str,
         arguments: Sequence[Expression],
-        nodes: Sequence[exp.Expr | None],
-        node: exp.Expr | None,
+        nodes: Sequence[ast.Node | None],
+        node: ast.Node | None,
         shown: str = "",
     ) -> Expression:
         """``name(arguments)`` with its conversions; UndefinedFunction if the types do not fit."""
@@ -403,8 +402,8 @@ class Converter:
         self,
         name: str,
         arguments: Sequence[Expression],
-        nodes: Sequence[exp.Expr | None],
-        node: exp.Expr | None,
+        nodes: Sequence[ast.Node | None],
+        node: ast.Node | None,
         shown: str,
     ) -> Exception:
         for argument, place in zip(arguments, nodes, strict=True):
@@ -463,7 +462,7 @@ def _unmatched(types: Sequence[SqlType]) -> tuple[SqlType, SqlType]:
     raise InternalError("the types have a common type")
 
 
-def _last_of(nodes: Sequence[exp.Expr | None]) -> exp.Expr | None:
+def _last_of(nodes: Sequence[ast.Node | None]) -> ast.Node | None:
     return next((n for n in reversed(nodes) if n is not None), None)
 
 

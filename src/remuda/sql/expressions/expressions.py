@@ -1,4 +1,4 @@
-"""Scalar expressions: sqlglot trees -> typed expressions.
+"""Scalar expressions: syntax trees -> typed expressions.
 
 The handlers of the single kinds of trees are in ``operators`` and ``calls``.
 """
@@ -8,30 +8,32 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Final, Protocol, TypeAlias
 
-from sqlglot import exp
-
 from remuda.errors import GroupingError, NotSupported, WindowingError
 from remuda.plan.expression import Expression
 from remuda.plan.logical import Logical
 from remuda.sql.expressions.conversion import Converter
 from remuda.sql.scope.context import Context
 from remuda.sql.scope.scope import Scope
+from remuda.sql.trees import ast
 
 
 class Surroundings(Protocol):
     """What an expression may ask of the query around it."""
 
-    def aggregate(self, name: str, node: exp.Expr, filter_node: exp.Expr | None) -> Expression: ...
+    @property
+    def has_grouping_sets(self) -> bool: ...
 
-    def window(self, node: exp.Window) -> Expression: ...
+    def aggregate(self, name: str, node: ast.Node, filter_node: ast.Node | None) -> Expression: ...
 
-    def grouping_operation(self, node: exp.Expr) -> Expression: ...
+    def window(self, node: ast.Window) -> Expression: ...
+
+    def grouping_operation(self, node: ast.Node) -> Expression: ...
 
     def set_function(
-        self, name: str, arguments: Sequence[exp.Expr], node: exp.Expr
+        self, name: str, arguments: Sequence[ast.Node], node: ast.Node
     ) -> Expression: ...
 
-    def subquery(self, node: exp.Expr) -> Logical:
+    def subquery(self, node: ast.Node) -> Logical:
         """The plan of a subquery; it may use columns of the query around it."""
         ...
 
@@ -43,22 +45,26 @@ class Forbidding:
         self.context = context
         self.clause = clause
 
+    @property
+    def has_grouping_sets(self) -> bool:
+        return False
+
     def aggregate(
         self,
         name: str,  # noqa: ARG002
-        node: exp.Expr,
-        filter_node: exp.Expr | None,  # noqa: ARG002
+        node: ast.Node,
+        filter_node: ast.Node | None,  # noqa: ARG002
     ) -> Expression:
         raise self.context.error(
             GroupingError, f"aggregate functions are not allowed in {self.clause}", node
         )
 
-    def window(self, node: exp.Window) -> Expression:
+    def window(self, node: ast.Window) -> Expression:
         raise self.context.error(
             WindowingError, f"window functions are not allowed in {self.clause}", node.this
         )
 
-    def grouping_operation(self, node: exp.Expr) -> Expression:
+    def grouping_operation(self, node: ast.Node) -> Expression:
         raise self.context.error(
             GroupingError, f"grouping operations are not allowed in {self.clause}", node
         )
@@ -66,14 +72,14 @@ class Forbidding:
     def set_function(
         self,
         name: str,  # noqa: ARG002
-        arguments: Sequence[exp.Expr],  # noqa: ARG002
-        node: exp.Expr,
+        arguments: Sequence[ast.Node],  # noqa: ARG002
+        node: ast.Node,
     ) -> Expression:
         raise self.context.error(
             NotSupported, f"set-returning functions are not allowed in {self.clause}", node
         )
 
-    def subquery(self, node: exp.Expr) -> Logical:
+    def subquery(self, node: ast.Node) -> Logical:
         raise self.context.error(NotSupported, f"cannot use subquery in {self.clause}", node)
 
 
@@ -81,12 +87,12 @@ class Embedding(Forbidding):
     """Surroundings that allow subqueries, but no aggregates and windows."""
 
     def __init__(
-        self, context: Context, clause: str, plan_of: Callable[[exp.Expr], Logical]
+        self, context: Context, clause: str, plan_of: Callable[[ast.Node], Logical]
     ) -> None:
         super().__init__(context, clause)
         self.plan_of = plan_of
 
-    def subquery(self, node: exp.Expr) -> Logical:
+    def subquery(self, node: ast.Node) -> Logical:
         return self.plan_of(node)
 
 
@@ -110,14 +116,14 @@ class ExpressionBinder:
                 self.context.only(node, *consumed)
         return handler(self, node)
 
-    def settled(self, node: exp.Expr) -> Expression:
+    def settled(self, node: ast.Node) -> Expression:
         """The expression with a type for sure."""
         return self.convert.settled(self.bind(node), node)
 
-    def condition(self, node: exp.Expr, clause: str) -> Expression:
+    def condition(self, node: ast.Node, clause: str) -> Expression:
         return self.convert.condition(self.bind(node), node, clause)
 
-    def call(self, name: str, *nodes: exp.Expr, node: exp.Expr | None = None,
+    def call(self, name: str, *nodes: ast.Node, node: ast.Node | None = None,
              shown: str = "") -> Expression:  # fmt: skip
         return self.convert.call(name, [self.bind(n) for n in nodes], nodes, node, shown)
 
@@ -139,9 +145,9 @@ def register_call(name: str, handler: Handler) -> None:
     CALL_HANDLERS[name] = handler
 
 
-def describe(node: exp.Expr) -> str:
+def describe(node: ast.Node) -> str:
     """What to call a construct that has no handler."""
-    if isinstance(node, exp.Var):
+    if isinstance(node, ast.Var):
         return f"the keyword {str(node.this).upper()}"
     known = _NAMES.get(type(node).__name__)
     if known is not None:

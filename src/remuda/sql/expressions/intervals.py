@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from sqlglot import exp
-
 from remuda.datatypes.sql import BIGINT, DATE, INTEGER, INTERVAL, TIME, TIMESTAMP, TIMESTAMPTZ
 from remuda.datatypes.texts.text import parse_text
 from remuda.datatypes.times.intervals import unpack
@@ -15,10 +13,9 @@ from remuda.errors import DataError, UndefinedFunction
 from remuda.plan.expression import Expression, Literal
 from remuda.sql.expressions.constants import add_interval
 from remuda.sql.expressions.expressions import ExpressionBinder, register
-from remuda.sql.text.places import position_of
-from remuda.sql.text.tokens import CALL_MARK
-from remuda.sql.text.typed_tokens import INTERVAL_CALL
 from remuda.sql.text.types import type_from_name
+from remuda.sql.trees import ast
+from remuda.sql.trees.places import position_of
 
 _MAKE_NAMES: Final = ("years", "months", "weeks", "days", "hours", "mins", "secs")
 _POINTS: Final = (DATE, TIME, TIMESTAMP, TIMESTAMPTZ)
@@ -34,13 +31,13 @@ class IntervalValue:
         return IntervalValue(-self.months, -self.days, -self.micros)
 
 
-def interval_literal(binder: ExpressionBinder, node: exp.Anonymous) -> Expression:
-    """``INTERVAL '...' [unit [TO unit]]``, which the tokens have made a call of three strings."""
-    text, units, digits = (str(part.this) for part in node.expressions)
+def _literal(binder: ExpressionBinder, node: ast.IntervalLiteral) -> Expression:
+    """``INTERVAL '...' [unit [TO unit]]``"""
+    place, units, digits = node.this, str(node.args["fields"]), str(node.args["digits"])
+    text = str(place.this)
     span = tuple(units.split(" to ")) if units else ()
     if len(span) == 1 and span[0] not in FIELDS:
         text, span = f"{text} {span[0]}", ()
-    place = node.expressions[0]
     given = (int(digits),) if digits else ()
     target = type_from_name("interval", given, position_of(binder.context.text, place), span)
     try:
@@ -49,13 +46,13 @@ def interval_literal(binder: ExpressionBinder, node: exp.Anonymous) -> Expressio
         raise binder.context.located(error, place) from None
 
 
-def make_interval(binder: ExpressionBinder, node: exp.Anonymous) -> Expression:
+def make_interval(binder: ExpressionBinder, node: ast.Call) -> Expression:
     """``make_interval(days => 10)``: arguments by place or by name, 0 where there is none."""
-    given: dict[str, exp.Expr] = {}
+    given: dict[str, ast.Node] = {}
     for place, argument in enumerate(node.expressions):
         name = _MAKE_NAMES[place] if place < len(_MAKE_NAMES) else ""
         value = argument
-        if isinstance(argument, exp.Kwarg):
+        if isinstance(argument, ast.Kwarg):
             name, value = str(argument.this.name).lower(), argument.expression
         if name not in _MAKE_NAMES or name in given:
             raise binder.context.error(
@@ -72,22 +69,22 @@ def make_interval(binder: ExpressionBinder, node: exp.Anonymous) -> Expression:
     return binder.convert.call("make_interval", arguments, places, node, "make_interval")
 
 
-def is_interval(node: exp.Expr) -> bool:
+def is_interval(node: ast.Node) -> bool:
     """Whether ``node`` is an interval literal (under parentheses, minus, or as a cast of text)."""
     inner = node.unnest()
-    if isinstance(inner, exp.Cast):
-        return inner.args["to"].this is exp.DataType.Type.INTERVAL
-    if isinstance(inner, exp.Anonymous):
-        return str(inner.this) == CALL_MARK + INTERVAL_CALL
-    return isinstance(inner, exp.Neg) and is_interval(inner.this)
+    if isinstance(inner, ast.Cast):
+        return bool(inner.args["to"].this == "interval")
+    if isinstance(inner, ast.IntervalLiteral):
+        return True
+    return isinstance(inner, ast.Neg) and is_interval(inner.this)
 
 
-def is_text(node: exp.Expr) -> bool:
+def is_text(node: ast.Node) -> bool:
     inner = node.unnest()
-    return isinstance(inner, exp.Literal) and bool(inner.is_string)
+    return isinstance(inner, ast.Literal) and bool(inner.is_string)
 
 
-def interval_value(binder: ExpressionBinder, node: exp.Expr) -> IntervalValue:
+def interval_value(binder: ExpressionBinder, node: ast.Node) -> IntervalValue:
     """The value of an interval literal, or of text where an interval belongs."""
     bound = binder.convert.implicit(binder.bind(node), INTERVAL, node)
     if not isinstance(bound, Literal) or not isinstance(bound.value, bytes):
@@ -101,7 +98,7 @@ def interval_sum(
     binder: ExpressionBinder,
     name: str,
     operands: tuple[Expression, Expression],
-    places: tuple[exp.Expr, exp.Expr],
+    places: tuple[ast.Node, ast.Node],
 ) -> Expression:
     """``+`` and ``-`` with an interval on one side; a literal one is taken apart, and added to a
     constant at once."""
@@ -124,7 +121,7 @@ def interval_sum(
 
 
 def _moved_constant(
-    binder: ExpressionBinder, point: Literal, amounts: tuple[int, int, int], node: exp.Expr
+    binder: ExpressionBinder, point: Literal, amounts: tuple[int, int, int], node: ast.Node
 ) -> Expression:
     result = TIMESTAMPTZ if point.type == TIMESTAMPTZ else TIMESTAMP
     if point.value is None:
@@ -135,7 +132,7 @@ def _moved_constant(
         raise binder.context.located(error, node) from None
 
 
-def _bare(binder: ExpressionBinder, node: exp.Interval) -> Expression:
+def _bare(binder: ExpressionBinder, node: ast.Interval) -> Expression:
     raise binder.context.unsupported(
         "INTERVAL of an expression",
         node,
@@ -143,4 +140,5 @@ def _bare(binder: ExpressionBinder, node: exp.Interval) -> Expression:
     )
 
 
-register(exp.Interval, _bare, "this", "unit")
+register(ast.IntervalLiteral, _literal, "this", "fields", "digits")
+register(ast.Interval, _bare, "this", "unit")

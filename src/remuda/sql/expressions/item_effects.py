@@ -13,14 +13,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final, NoReturn
 
-from sqlglot import exp
-
 from remuda.errors import NotSupported, UndefinedFunction
 from remuda.plan.expression import Expression
 from remuda.sql.expressions.expressions import ExpressionBinder, register_call
 from remuda.sql.scope.context import Context
 from remuda.sql.scope.statements import BackendSignal, ItemEffect, SettingChange, SignalKind, Sleep
-from remuda.sql.text.tokens import CALL_MARK
+from remuda.sql.trees import ast
 
 _CANCEL: Final = "pg_cancel_backend"
 _TERMINATE: Final = "pg_terminate_backend"
@@ -51,31 +49,32 @@ _EXAMPLES: Final = {
 class _Item:
     place: int
     """Among the items of the SELECT."""
-    call: exp.Anonymous
+    call: ast.Call
 
 
 class EffectItems:
     """The calls among the items of a SELECT. ``root`` is the query that gives their arguments."""
 
-    def __init__(self, context: Context, root: exp.Expr) -> None:
+    def __init__(self, context: Context, root: ast.Node) -> None:
         """Raises UndefinedFunction for a wrong number of arguments, NotSupported."""
         self.root = root
         self._context = context
         self._items: list[_Item] = []
         self._stars: list[int] = []
-        if not isinstance(root, exp.Select) or not any(map(_called, root.expressions)):
+        if not isinstance(root, ast.Select) or not any(map(_called, root.expressions)):
             return
-        self.root = root = root.copy()
+        items = list(root.expressions)
         for place, item in enumerate(root.expressions):
             if item.is_star:
                 self._stars.append(place)
             elif call := _called(item):
-                root.expressions[place] = self._argument(item, call)
+                items[place] = self._argument(item, call)
                 self._items.append(_Item(place, call))
-        self._count = len(root.expressions)
+        self.root = root.with_args(expressions=items)
+        self._count = len(items)
         self._check_stars()
 
-    def _argument(self, item: exp.Expr, call: exp.Anonymous) -> exp.Expr:
+    def _argument(self, item: ast.Node, call: ast.Call) -> ast.Node:
         arguments, name = call.expressions, _name(call)
         if len(arguments) not in _COUNTS[name]:
             raise self._context.error(
@@ -83,14 +82,14 @@ class EffectItems:
                 f"function {name} of {len(arguments)} arguments does not exist",
                 call,
             )
-        alias = item.args["alias"] if isinstance(item, exp.Alias) else exp.to_identifier(name)
+        alias = item.args["alias"] if isinstance(item, ast.Alias) else ast.name(name)
         if not arguments:
-            value: exp.Expr = exp.Literal.number(0)
+            value: ast.Node = ast.Literal.number(0)
         else:
             value = arguments[1] if name == _SET else arguments[0]
         to = {_SET: "text", _SLEEP: "double precision"}.get(name, "int")
-        given = exp.Cast(this=value, to=exp.DataType.build(to, dialect="postgres"))
-        return exp.Alias(this=given, alias=alias)
+        given = ast.Cast(this=value, to=ast.TypeName(this=to))
+        return ast.Alias(this=given, alias=alias)
 
     def _check_stars(self) -> None:
         for item in self._items:
@@ -111,20 +110,20 @@ class EffectItems:
             for item in self._items
         )
 
-    def _effect(self, call: exp.Anonymous, column: int) -> ItemEffect:
+    def _effect(self, call: ast.Call, column: int) -> ItemEffect:
         name = _name(call)
         if name == _SLEEP:
             return Sleep(column)
         if name != _SET:
             return BackendSignal(column, _KINDS[name])
         setting, _, local = call.expressions
-        if not (isinstance(setting, exp.Literal) and setting.is_string):
+        if not (isinstance(setting, ast.Literal) and setting.is_string):
             self._refuse_setting("the name of the setting", setting)
-        if not isinstance(local, exp.Boolean):
+        if not isinstance(local, ast.Boolean):
             self._refuse_setting("is_local", local)
         return SettingChange(column, str(setting.this), bool(local.this))
 
-    def _refuse_setting(self, what: str, node: exp.Expr) -> NoReturn:
+    def _refuse_setting(self, what: str, node: ast.Node) -> NoReturn:
         raise self._context.error(
             NotSupported,
             f"{what} in set_config must be a constant",
@@ -133,16 +132,16 @@ class EffectItems:
         )
 
 
-def _called(item: exp.Expr) -> exp.Anonymous | None:
-    node = item.this if isinstance(item, exp.Alias) else item
-    return node if isinstance(node, exp.Anonymous) and _name(node) in _COUNTS else None
+def _called(item: ast.Node) -> ast.Call | None:
+    node = item.this if isinstance(item, ast.Alias) else item
+    return node if isinstance(node, ast.Call) and _name(node) in _COUNTS else None
 
 
-def _name(call: exp.Anonymous) -> str:
-    return str(call.this).removeprefix(CALL_MARK).lower()
+def _name(call: ast.Call) -> str:
+    return str(call.this).lower()
 
 
-def _refuse(context: Context, call: exp.Anonymous, where: str) -> NoReturn:
+def _refuse(context: Context, call: ast.Call, where: str) -> NoReturn:
     raise context.error(
         NotSupported,
         f"{_name(call)} cannot stand {where}",
@@ -152,7 +151,7 @@ def _refuse(context: Context, call: exp.Anonymous, where: str) -> NoReturn:
     )
 
 
-def _elsewhere(binder: ExpressionBinder, node: exp.Anonymous) -> Expression:
+def _elsewhere(binder: ExpressionBinder, node: ast.Call) -> Expression:
     _refuse(binder.context, node, "here")
 
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Final
 
-from sqlglot import exp
-
 from remuda.catalog.pg_types import VECTORS
 from remuda.datatypes.sql import (
     BIGINT,
@@ -33,7 +31,7 @@ from remuda.plan.functions.arrays import field_signature
 from remuda.sql.expressions.conversion import is_untyped
 from remuda.sql.expressions.expressions import ExpressionBinder, Handler, register
 from remuda.sql.text.suggest import did_you_mean
-from remuda.sql.text.tokens import CALL_MARK
+from remuda.sql.trees import ast
 
 _FIRST, _LAST = 1, 2**31 - 1
 
@@ -41,7 +39,7 @@ _FIRST, _LAST = 1, 2**31 - 1
 # --- constructors ------------------------------------------------------------------------------
 
 
-def array_value(binder: ExpressionBinder, node: exp.Array) -> Expression:
+def array_value(binder: ExpressionBinder, node: ast.Array) -> Expression:
     """``ARRAY[a, b]``"""
     parts = node.expressions
     if not parts:
@@ -62,10 +60,10 @@ def array_value(binder: ExpressionBinder, node: exp.Array) -> Expression:
     return Call(of_type, "array", elements)
 
 
-def empty_array(node: exp.Expr) -> bool:
+def empty_array(node: ast.Node) -> bool:
     """``ARRAY[]``, whose type only a cast can say."""
     inner = node.unnest()
-    return isinstance(inner, exp.Array) and not inner.expressions
+    return isinstance(inner, ast.Array) and not inner.expressions
 
 
 def fields_null(value: Expression, negated: bool) -> Expression:
@@ -82,7 +80,7 @@ def fields_null(value: Expression, negated: bool) -> Expression:
 
 
 def _json_subscript(
-    binder: ExpressionBinder, operand: Expression, part: exp.Expr, node: exp.Bracket
+    binder: ExpressionBinder, operand: Expression, part: ast.Node, node: ast.Bracket
 ) -> Expression:
     """A path of one step, as in PostgreSQL: a text counts in arrays, a number names a field of an
     object, and a scalar has no parts."""
@@ -99,12 +97,12 @@ def _json_subscript(
     return binder.convert.call("#>", [operand, path], [node.this, part], node)
 
 
-def _subscript(binder: ExpressionBinder, node: exp.Bracket) -> Expression:
+def _subscript(binder: ExpressionBinder, node: ast.Bracket) -> Expression:
     operand = binder.bind(node.this)
     if len(node.expressions) != 1:
         raise binder.context.error(SqlSyntaxError, "a subscript is one value or a slice", node)
     part = node.expressions[0]
-    if operand.type == JSON and not isinstance(part, exp.Slice):
+    if operand.type == JSON and not isinstance(part, ast.Slice):
         return _json_subscript(binder, operand, part, node)
     if operand.type.element is None:
         raise binder.context.error(
@@ -113,7 +111,7 @@ def _subscript(binder: ExpressionBinder, node: exp.Bracket) -> Expression:
             "subscripting",
             node.this,
         )
-    if isinstance(part, exp.Slice):
+    if isinstance(part, ast.Slice):
         return _slice(binder, operand, node, part)
     place = binder.bind(part)
     if place.type == BIGINT or place.type.kind is Kind.DECIMAL:
@@ -126,10 +124,10 @@ def _subscript(binder: ExpressionBinder, node: exp.Bracket) -> Expression:
 
 
 def _slice(
-    binder: ExpressionBinder, operand: Expression, node: exp.Bracket, part: exp.Slice
+    binder: ExpressionBinder, operand: Expression, node: ast.Bracket, part: ast.Slice
 ) -> Expression:
     bounds: list[Expression] = []
-    places: list[exp.Expr] = []
+    places: list[ast.Node] = []
     for side, missing in (("this", _FIRST), ("expression", _LAST)):
         written = part.args.get(side)
         bounds.append(Literal(INTEGER, missing) if written is None else binder.bind(written))
@@ -137,7 +135,7 @@ def _slice(
     return binder.convert.call("array_slice", [operand, *bounds], [node.this, *places], node)
 
 
-def _field(binder: ExpressionBinder, node: exp.Dot) -> Expression:
+def _field(binder: ExpressionBinder, node: ast.Dot) -> Expression:
     operand = binder.bind(node.this)
     name = node.expression.name
     if operand.type.kind is not Kind.ROW:
@@ -167,22 +165,18 @@ def field_of(value: Expression, place: int) -> Expression:
 # --- ANY and ALL of arrays ---------------------------------------------------------------------
 
 
-def array_quantifier(node: exp.Expr) -> tuple[exp.Expr, bool] | None:
+def array_quantifier(node: ast.Node) -> tuple[ast.Node, bool] | None:
     """(array, whether ALL) of ``ANY (array)``, ``SOME (array)``, ``ALL (array)``."""
-    if isinstance(node, exp.Any | exp.All):
-        return node.this.unnest(), isinstance(node, exp.All)
-    if isinstance(node, exp.Anonymous) and len(node.expressions) == 1:
-        name = str(node.this).removeprefix(CALL_MARK).lower()
-        if name in ("any", "some", "all"):
-            return node.expressions[0], name == "all"
+    if isinstance(node, ast.AnyOf | ast.AllOf):
+        return node.this.unnest(), isinstance(node, ast.AllOf)
     return None
 
 
 def compared_with_array(
     binder: ExpressionBinder,
     name: str,
-    left: exp.Expr,
-    found: tuple[exp.Expr, bool],
+    left: ast.Node,
+    found: tuple[ast.Node, bool],
     negate: bool = False,
 ) -> Expression:
     """``left name ANY (array)``; with ``negate`` the opposite of each single comparison."""
@@ -205,7 +199,7 @@ def compared_with_array(
 
 
 def _operator(name: str) -> Handler:
-    def bind(binder: ExpressionBinder, node: exp.Expr) -> Expression:
+    def bind(binder: ExpressionBinder, node: ast.Node) -> Expression:
         return binder.call(name, node.args["this"], node.args["expression"], node=node)
 
     return bind
@@ -220,25 +214,20 @@ def concatenation(bound: Expression) -> Expression:
     return Call(bound.type, name, bound.arguments)
 
 
-def _match(binder: ExpressionBinder, node: exp.MatchAgainst) -> Expression:
-    """``json @@ jsonpath``, whose sides the parser swaps."""
-    return binder.call("@@", node.expressions[0], node.this, node=node)
-
-
-def _json_literal(binder: ExpressionBinder, node: exp.ParseJSON) -> Expression:
-    """``JSON '...'``"""
-    return binder.convert.explicit(binder.bind(node.this), JSON, node)
+def _match(binder: ExpressionBinder, node: ast.JSONBPathMatches) -> Expression:
+    """``json @@ jsonpath``"""
+    return binder.call("@@", node.this, node.expression, node=node)
 
 
 # --- time zones --------------------------------------------------------------------------------
 
 
-def _at_time_zone(binder: ExpressionBinder, node: exp.AtTimeZone) -> Expression:
+def _at_time_zone(binder: ExpressionBinder, node: ast.AtTimeZone) -> Expression:
     return at_time_zone(binder, node.args["zone"], node.this, node)
 
 
 def at_time_zone(
-    binder: ExpressionBinder, zone: exp.Expr, source: exp.Expr, node: exp.Expr
+    binder: ExpressionBinder, zone: ast.Node, source: ast.Node, node: ast.Node
 ) -> Expression:
     """``timestamp AT TIME ZONE zone``, also as ``timezone(zone, timestamp)``."""
     operand = binder.bind(source)
@@ -261,30 +250,29 @@ def at_time_zone(
         raise binder.context.located(error, zone) from None
 
 
-_OPERATORS: Final[tuple[tuple[type[exp.Expr], str], ...]] = (
-    (exp.JSONExtract, "->"),
-    (exp.JSONExtractScalar, "->>"),
-    (exp.JSONBExtract, "#>"),
-    (exp.JSONBExtractScalar, "#>>"),
-    (exp.JSONBDeleteAtPath, "#-"),
-    (exp.JSONBContainsTopKey, "?"),
-    (exp.JSONBContainsAnyTopKeys, "?|"),
-    (exp.JSONBContainsAllTopKeys, "?&"),
-    (exp.ArrayContainsAll, "@>"),
-    (exp.ArrayContainedBy, "<@"),
-    (exp.ArrayOverlaps, "&&"),
-    (exp.JSONBPathExists, "@?"),
+_OPERATORS: Final[tuple[tuple[type[ast.Node], str], ...]] = (
+    (ast.JSONExtract, "->"),
+    (ast.JSONExtractScalar, "->>"),
+    (ast.JSONBExtract, "#>"),
+    (ast.JSONBExtractScalar, "#>>"),
+    (ast.JSONBDeleteAtPath, "#-"),
+    (ast.JSONBContainsTopKey, "?"),
+    (ast.JSONBContainsAnyTopKeys, "?|"),
+    (ast.JSONBContainsAllTopKeys, "?&"),
+    (ast.ArrayContainsAll, "@>"),
+    (ast.ArrayContainedBy, "<@"),
+    (ast.ArrayOverlaps, "&&"),
+    (ast.JSONBPathExists, "@?"),
 )
 
 
 def _register_all() -> None:
     for kind, name in _OPERATORS:
-        register(kind, _operator(name), "this", "expression", "only_json_types")
-    register(exp.Bracket, _subscript, "this", "expressions")
-    register(exp.Dot, _field, "this", "expression")
-    register(exp.MatchAgainst, _match, "this", "expressions")
-    register(exp.ParseJSON, _json_literal, "this", "is_literal")
-    register(exp.AtTimeZone, _at_time_zone, "this", "zone")
+        register(kind, _operator(name), "this", "expression")
+    register(ast.Bracket, _subscript, "this", "expressions")
+    register(ast.Dot, _field, "this", "expression")
+    register(ast.JSONBPathMatches, _match, "this", "expression")
+    register(ast.AtTimeZone, _at_time_zone, "this", "zone")
 
 
 _register_all()

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import re
-from typing import Final
-
-from sqlglot import exp
 
 from remuda.datatypes.coercion import as_decimal, integer_range
 from remuda.datatypes.sql import (
@@ -47,16 +44,19 @@ from remuda.sql.expressions.nested import (
 from remuda.sql.expressions.patterns import similar
 from remuda.sql.expressions.row_values import row_parts, row_values, rows_of_literals
 from remuda.sql.expressions.subqueries import compared, quantified, quantifier
+from remuda.sql.expressions.type_names import is_bare_decimal, type_from_tree
 from remuda.sql.scope.context import Context, identifier
 from remuda.sql.scope.scope import all_levels, columns_of_alias, resolve_column, whole_row
-from remuda.sql.text.places import position_at, position_of, span_of
-from remuda.sql.text.types import BARE_SCALE, is_bare_decimal, type_from_tree
+from remuda.sql.text.places import position_at
+from remuda.sql.text.types import BARE_SCALE
+from remuda.sql.trees import ast
+from remuda.sql.trees.places import position_of
 
 # --- leaves ----------------------------------------------------------------------------------
 
 
-def _column(binder: ExpressionBinder, node: exp.Column) -> Expression:
-    if isinstance(node.this, exp.Star):
+def _column(binder: ExpressionBinder, node: ast.Column) -> Expression:
+    if isinstance(node.this, ast.Star):
         alias = identifier(node.args["table"]) if node.args.get("table") else ""
         row = whole_row(binder.scope, alias)
         if row is not None:
@@ -67,11 +67,11 @@ def _column(binder: ExpressionBinder, node: exp.Column) -> Expression:
             )
         raise binder.context.error(SqlSyntaxError, "* is not allowed here", node)
     if _is_user(binder, node):
-        return binder.bind(exp.CurrentUser())
+        return binder.bind(ast.CurrentUser())
     return resolve_column(binder.context, binder.scope, node)
 
 
-def _is_user(binder: ExpressionBinder, node: exp.Column) -> bool:
+def _is_user(binder: ExpressionBinder, node: ast.Column) -> bool:
     """Whether ``user`` or ``current_role`` stands for a value, and not for a column."""
     word = node.this
     if node.args.get("table") is not None or word.args.get("quoted"):
@@ -82,16 +82,9 @@ def _is_user(binder: ExpressionBinder, node: exp.Column) -> bool:
     )
 
 
-def _bytes(binder: ExpressionBinder, node: exp.HexString) -> Expression:
+def _bytes(binder: ExpressionBinder, node: ast.HexString) -> Expression:
     """X'0aff': the standard's literal of binary strings (PostgreSQL's is one of bits)."""
     digits = str(node.this)
-    span = span_of(node)
-    if span is not None and span[1] - span[0] + 1 == len(digits) + len("0x"):
-        raise binder.context.unsupported(
-            f"0x{digits}, which is a number to some and bytes to others,",
-            node,
-            f"Write {int(digits, 16)}, or x'{digits}'.",
-        )
     if len(digits) % 2 or not set(digits.lower()) <= set("0123456789abcdef"):
         raise binder.context.error(
             InvalidText,
@@ -102,7 +95,11 @@ def _bytes(binder: ExpressionBinder, node: exp.HexString) -> Expression:
     return Literal(BYTEA, bytes.fromhex(digits))
 
 
-def _literal(binder: ExpressionBinder, node: exp.Literal) -> Expression:
+def _bits(binder: ExpressionBinder, node: ast.BitString) -> Expression:
+    raise binder.context.unsupported("a bit string", node)
+
+
+def _literal(binder: ExpressionBinder, node: ast.Literal) -> Expression:
     if node.args["is_string"]:
         return Literal(NULL, str(node.this))
     try:
@@ -111,32 +108,32 @@ def _literal(binder: ExpressionBinder, node: exp.Literal) -> Expression:
         raise binder.context.located(error, node) from None
 
 
-def _null(binder: ExpressionBinder, node: exp.Expr) -> Expression:  # noqa: ARG001
+def _null(binder: ExpressionBinder, node: ast.Node) -> Expression:  # noqa: ARG001
     return Literal(NULL, None)
 
 
-def _boolean(binder: ExpressionBinder, node: exp.Boolean) -> Expression:  # noqa: ARG001
+def _boolean(binder: ExpressionBinder, node: ast.Boolean) -> Expression:  # noqa: ARG001
     return Literal(BOOLEAN, bool(node.this))
 
 
-def _parameter(binder: ExpressionBinder, node: exp.Parameter) -> Expression:
+def _parameter(binder: ExpressionBinder, node: ast.Parameter) -> Expression:
     return binder.context.parameter(int(node.this.this) - 1)
 
 
-def _paren(binder: ExpressionBinder, node: exp.Paren) -> Expression:
+def _paren(binder: ExpressionBinder, node: ast.Paren) -> Expression:
     return binder.bind(node.this)
 
 
-def _star(binder: ExpressionBinder, node: exp.Expr) -> Expression:
+def _star(binder: ExpressionBinder, node: ast.Node) -> Expression:
     raise binder.context.error(SqlSyntaxError, "* is not allowed here", node)
 
 
 # --- logic -----------------------------------------------------------------------------------
 
 
-def flattened(node: exp.Expr, kind: type[exp.Expr]) -> list[exp.Expr]:
+def flattened(node: ast.Node, kind: type[ast.Node]) -> list[ast.Node]:
     """The operands of a chain of one binary operator, in order, without recursion."""
-    parts: list[exp.Expr] = []
+    parts: list[ast.Node] = []
     pending = [node]
     while pending:
         current = pending.pop()
@@ -148,31 +145,31 @@ def flattened(node: exp.Expr, kind: type[exp.Expr]) -> list[exp.Expr]:
 
 
 def _connector(name: str, clause: str) -> Handler:
-    def bind(binder: ExpressionBinder, node: exp.Expr) -> Expression:
+    def bind(binder: ExpressionBinder, node: ast.Node) -> Expression:
         parts = tuple(binder.condition(part, clause) for part in flattened(node, type(node)))
         return Call(BOOLEAN, name, parts)
 
     return bind
 
 
-def _not(binder: ExpressionBinder, node: exp.Not) -> Expression:
+def _not(binder: ExpressionBinder, node: ast.Not) -> Expression:
     return negation(binder.condition(node.this, "NOT"))
 
 
-def _is(binder: ExpressionBinder, node: exp.Is) -> Expression:
+def _is(binder: ExpressionBinder, node: ast.Is) -> Expression:
     test = node.expression
     row = row_values(binder, node.this)
-    if isinstance(test, exp.Null) and row:
+    if isinstance(test, ast.Null) and row:
         # IS NOT NULL of a row: no value is NULL; so it is not the opposite of IS NULL.
         name = "is_not_null" if node.args.get("negate") else "is_null"
         tests = tuple(Call(BOOLEAN, name, (binder.settled(part),)) for part in row)
         return tests[0] if len(tests) == 1 else Call(BOOLEAN, "and", tests)
-    if isinstance(test, exp.Null):
+    if isinstance(test, ast.Null):
         operand = binder.settled(node.this)
         if operand.type.kind is Kind.ROW:
             return fields_null(operand, bool(node.args.get("negate")))
         result: Expression = Call(BOOLEAN, "is_null", (operand,))
-    elif isinstance(test, exp.Boolean):
+    elif isinstance(test, ast.Boolean):
         name = "is_true" if test.this else "is_false"
         result = Call(BOOLEAN, name, (binder.condition(node.this, f"IS {str(test.this).upper()}"),))
     else:
@@ -181,7 +178,7 @@ def _is(binder: ExpressionBinder, node: exp.Is) -> Expression:
 
 
 def _comparison(name: str) -> Handler:
-    def bind(binder: ExpressionBinder, node: exp.Expr) -> Expression:
+    def bind(binder: ExpressionBinder, node: ast.Node) -> Expression:
         left, right = node.args["this"], node.args["expression"]
         found = quantifier(right)
         if found is not None:
@@ -198,10 +195,10 @@ def _comparison(name: str) -> Handler:
     return bind
 
 
-def _between(binder: ExpressionBinder, node: exp.Between) -> Expression:
+def _between(binder: ExpressionBinder, node: ast.Between) -> Expression:
     low, high = node.args["low"], node.args["high"]
 
-    def inside(first: exp.Expr, last: exp.Expr) -> Expression:
+    def inside(first: ast.Node, last: ast.Node) -> Expression:
         sides = ((">=", node.this, first), ("<=", node.this, last))
         return Call(BOOLEAN, "and", tuple(_compared(binder, *side, node) for side in sides))
 
@@ -211,17 +208,15 @@ def _between(binder: ExpressionBinder, node: exp.Between) -> Expression:
 
 
 def _compared(
-    binder: ExpressionBinder, name: str, left: exp.Expr, right: exp.Expr, node: exp.Expr
+    binder: ExpressionBinder, name: str, left: ast.Node, right: ast.Node, node: ast.Node
 ) -> Expression:
     rows = compared(binder, name, left, right, node)
     return binder.call(name, left, right) if rows is None else rows
 
 
-def _in(binder: ExpressionBinder, node: exp.In) -> Expression:
+def _in(binder: ExpressionBinder, node: ast.In) -> Expression:
     values = node.expressions
     query = node.args.get("query")
-    if query is None and len(values) == 1 and isinstance(values[0], exp.Values):
-        query = values[0]
     if query is not None:
         return quantified(binder, "=", node, query)
     if not values:
@@ -242,7 +237,7 @@ def _in(binder: ExpressionBinder, node: exp.In) -> Expression:
     return InList(BOOLEAN, unified[0], unified[1:])
 
 
-def _literal_list(target: SqlType, values: list[exp.Expr]) -> tuple[Expression, ...] | None:
+def _literal_list(target: SqlType, values: list[ast.Node]) -> tuple[Expression, ...] | None:
     """Long lists of plain literals without the general machinery; None if any is not plain."""
     found: list[Expression] = []
     if target.is_integer:
@@ -250,7 +245,7 @@ def _literal_list(target: SqlType, values: list[exp.Expr]) -> tuple[Expression, 
     elif not target.is_text:
         return None
     for value in values:
-        if type(value) is not exp.Literal or value.args["is_string"] is not target.is_text:
+        if type(value) is not ast.Literal or value.args["is_string"] is not target.is_text:
             return None
         text = str(value.this)
         if target.is_text:
@@ -263,32 +258,32 @@ def _literal_list(target: SqlType, values: list[exp.Expr]) -> tuple[Expression, 
 
 
 def _like(name: str) -> Handler:
-    def bind(binder: ExpressionBinder, node: exp.Expr) -> Expression:
+    def bind(binder: ExpressionBinder, node: ast.Node) -> Expression:
         return _like_call(binder, name, node, ())
 
     return bind
 
 
-def _escape(binder: ExpressionBinder, node: exp.Escape) -> Expression:
+def _escape(binder: ExpressionBinder, node: ast.Escape) -> Expression:
     inner = node.this
-    if isinstance(inner, exp.SimilarTo):
+    if isinstance(inner, ast.SimilarTo):
         return similar(binder, inner, (node.args["expression"],))
-    if not isinstance(inner, exp.Like | exp.ILike):
+    if not isinstance(inner, ast.Like | ast.ILike):
         raise binder.context.error(SqlSyntaxError, "ESCAPE belongs to LIKE", node)
     binder.context.only(inner, "this", "expression", "negate")
     escape = node.args["expression"]
-    if isinstance(escape, exp.Literal) and len(str(escape.this)) > 1:
+    if isinstance(escape, ast.Literal) and len(str(escape.this)) > 1:
         raise binder.context.error(
             InvalidEscape,
             "invalid escape string",
             escape,
             hint="Escape string must be empty or one character.",
         )
-    return _like_call(binder, "like" if type(inner) is exp.Like else "ilike", inner, (escape,))
+    return _like_call(binder, "like" if type(inner) is ast.Like else "ilike", inner, (escape,))
 
 
 def _like_call(
-    binder: ExpressionBinder, name: str, node: exp.Expr, more: tuple[exp.Expr, ...]
+    binder: ExpressionBinder, name: str, node: ast.Node, more: tuple[ast.Node, ...]
 ) -> Expression:
     pattern = node.args["expression"]
     found = quantifier(pattern)
@@ -307,7 +302,7 @@ def _like_call(
 
 
 def _arithmetic(name: str) -> Handler:
-    def bind(binder: ExpressionBinder, node: exp.Expr) -> Expression:
+    def bind(binder: ExpressionBinder, node: ast.Node) -> Expression:
         places = node.args["this"], node.args["expression"]
         operands = binder.bind(places[0]), binder.bind(places[1])
         if name in ("+", "-") and INTERVAL in (operands[0].type, operands[1].type):
@@ -318,7 +313,7 @@ def _arithmetic(name: str) -> Handler:
     return bind
 
 
-def _negative(binder: ExpressionBinder, node: exp.Neg) -> Expression:
+def _negative(binder: ExpressionBinder, node: ast.Neg) -> Expression:
     operand = binder.bind(node.this)
     if isinstance(operand, Literal) and not is_untyped(operand):
         folded = negated(operand)
@@ -327,12 +322,12 @@ def _negative(binder: ExpressionBinder, node: exp.Neg) -> Expression:
     return binder.convert.call("neg", [operand], [node.this], node)
 
 
-def _case(binder: ExpressionBinder, node: exp.Case) -> Expression:
+def _case(binder: ExpressionBinder, node: ast.Case) -> Expression:
     operand = node.args.get("this")
     branches, otherwise = node.args["ifs"], node.args.get("default")
     conditions: list[Expression] = []
     values: list[Expression] = []
-    places: list[exp.Expr | None] = []
+    places: list[ast.Node | None] = []
     for branch in branches:
         binder.context.only(branch, "this", "true")
         if operand is None:
@@ -347,16 +342,15 @@ def _case(binder: ExpressionBinder, node: exp.Case) -> Expression:
     return Case(unified[0].type, tuple(zip(conditions, unified[:-1], strict=True)), unified[-1])
 
 
-def _date(binder: ExpressionBinder, node: exp.Date) -> Expression:
+def _date(binder: ExpressionBinder, node: ast.Date) -> Expression:
     """``date(x)``, a cast that is written as a call."""
     return binder.convert.explicit(binder.bind(node.this), DATE, node.this)
 
 
-def _cast(binder: ExpressionBinder, node: exp.Cast) -> Expression:
+def _cast(binder: ExpressionBinder, node: ast.Cast) -> Expression:
     place = _type_position(binder.context, node)
     to = node.args["to"]
-    name = _own_type(to)
-    if name == "jsonpath":
+    if to.this == "jsonpath" and not to.args.get("array"):
         text = binder.convert.explicit(binder.bind(node.this), VARCHAR, node.this)
         return binder.convert.call("jsonpath", [text], [node.this], node)
     if empty_array(node.this) and (target := type_from_tree(to, place)).element is not None:
@@ -379,80 +373,61 @@ def _any_decimal(operand: Expression) -> SqlType:
     return computed_decimal(BARE_SCALE, TRIMMED_STEP, 0)
 
 
-def _own_type(to: exp.Expr) -> str:
-    """The name of a type that sqlglot does not know, "" for any other."""
-    kind = to.args.get("kind")
-    return kind.name.lower() if isinstance(kind, exp.Expr) else ""
-
-
-def _type_position(context: Context, node: exp.Cast) -> Position | None:
-    """Types carry no place: look for the word behind the operand."""
-    to = node.args["to"]
-    if to.this in _PLAIN_TYPES and not to.expressions:
-        return None  # nothing can be wrong with it, and a search costs as much as the text is long
-    kind = to.args.get("kind")
-    word = kind.name if isinstance(kind, exp.Expr) else str(getattr(to.this, "value", ""))
-    span = span_of(node.this)
-    if span is None or not word:
+def _type_position(context: Context, node: ast.Cast) -> Position | None:
+    place = node.args["to"].args.get("place")
+    if place is None:
         return position_of(context.text, node)
-    at = context.text.lower().find(word.lower(), span[1])
-    return position_of(context.text, node) if at < 0 else position_at(context.text, at, len(word))
-
-
-_PLAIN_TYPES: Final = frozenset({
-    exp.DType.BOOLEAN, exp.DType.SMALLINT, exp.DType.INT, exp.DType.BIGINT, exp.DType.FLOAT,
-    exp.DType.DOUBLE, exp.DType.TEXT, exp.DType.DATE, exp.DType.TIMESTAMP, exp.DType.TIMESTAMPTZ,
-    exp.DType.UUID, exp.DType.JSON, exp.DType.JSONB,
-})  # fmt: skip
+    return position_at(context.text, place[0], place[1] - place[0] + 1)
 
 
 def _register_all() -> None:
     register_operators()
     binary = ("this", "expression")
-    register(exp.Column, _column, "this", "table", "db", "catalog")
-    register(exp.Literal, _literal, "this", "is_string")
-    register(exp.HexString, _bytes, "this", "is_integer")
-    register(exp.Null, _null)
-    register(exp.Boolean, _boolean, "this")
-    register(exp.Parameter, _parameter, "this")
-    register(exp.Paren, _paren, "this")
-    register(exp.Star, _star)
-    register(exp.And, _connector("and", "AND"), *binary)
-    register(exp.Or, _connector("or", "OR"), *binary)
-    register(exp.Not, _not, "this")
-    register(exp.Is, _is, *binary, "negate")
-    comparisons: tuple[tuple[type[exp.Expr], str], ...] = (
-        (exp.EQ, "="),
-        (exp.NEQ, "<>"),
-        (exp.LT, "<"),
-        (exp.LTE, "<="),
-        (exp.GT, ">"),
-        (exp.GTE, ">="),
-        (exp.NullSafeEQ, "is_not_distinct_from"),
-        (exp.NullSafeNEQ, "is_distinct_from"),
+    register(ast.BitString, _bits, "this")
+    register(ast.Column, _column, "this", "table", "db", "catalog")
+    register(ast.Literal, _literal, "this", "is_string")
+    register(ast.HexString, _bytes, "this")
+    register(ast.Null, _null)
+    register(ast.Boolean, _boolean, "this")
+    register(ast.Parameter, _parameter, "this")
+    register(ast.Paren, _paren, "this")
+    register(ast.Star, _star)
+    register(ast.And, _connector("and", "AND"), *binary)
+    register(ast.Or, _connector("or", "OR"), *binary)
+    register(ast.Not, _not, "this")
+    register(ast.Is, _is, *binary, "negate")
+    comparisons: tuple[tuple[type[ast.Node], str], ...] = (
+        (ast.EQ, "="),
+        (ast.NEQ, "<>"),
+        (ast.LT, "<"),
+        (ast.LTE, "<="),
+        (ast.GT, ">"),
+        (ast.GTE, ">="),
+        (ast.NullSafeEQ, "is_not_distinct_from"),
+        (ast.NullSafeNEQ, "is_distinct_from"),
     )
     for kind, name in comparisons:
         register(kind, _comparison(name), *binary)
-    register(exp.Between, _between, "this", "low", "high", "symmetric")
-    register(exp.In, _in, "this", "expressions", "query")
-    register(exp.Like, _like("like"), *binary, "negate")
-    register(exp.ILike, _like("ilike"), *binary, "negate")
-    register(exp.Escape, _escape, *binary)
-    arithmetic: tuple[tuple[type[exp.Expr], str], ...] = (
-        (exp.Add, "+"),
-        (exp.Sub, "-"),
-        (exp.Mul, "*"),
-        (exp.Div, "/"),
-        (exp.Mod, "%"),
-        (exp.DPipe, "||"),
-        (exp.Pow, "power"),
+    register(ast.Between, _between, "this", "low", "high", "symmetric")
+    register(ast.In, _in, "this", "expressions", "query")
+    register(ast.Like, _like("like"), *binary, "negate")
+    register(ast.ILike, _like("ilike"), *binary, "negate")
+    register(ast.Escape, _escape, *binary)
+    arithmetic: tuple[tuple[type[ast.Node], str], ...] = (
+        (ast.Add, "+"),
+        (ast.Sub, "-"),
+        (ast.Mul, "*"),
+        (ast.Div, "/"),
+        (ast.Mod, "%"),
+        (ast.DPipe, "||"),
+        (ast.Pow, "power"),
     )
     for kind, name in arithmetic:
-        register(kind, _arithmetic(name), *binary, "safe", "typed")
-    register(exp.Neg, _negative, "this")
-    register(exp.Case, _case, "this", "ifs", "default")
-    register(exp.Cast, _cast, "this", "to")
-    register(exp.Date, _date, "this")
+        register(kind, _arithmetic(name), *binary)
+    register(ast.Neg, _negative, "this")
+    register(ast.Case, _case, "this", "ifs", "default")
+    register(ast.Cast, _cast, "this", "to")
+    register(ast.Date, _date, "this")
 
 
 _register_all()

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 from typing import Final
 
-from sqlglot import exp
-
 from remuda.errors import SqlSyntaxError
 from remuda.plan.expression import Expression, Literal
 from remuda.sql.expressions.conversion import is_untyped
 from remuda.sql.expressions.expressions import ExpressionBinder, Handler, register
 from remuda.sql.expressions.negation import negation
+from remuda.sql.trees import ast
 
 
 def _matching(name: str) -> Handler:
-    def bind(binder: ExpressionBinder, node: exp.Expr) -> Expression:
+    def bind(binder: ExpressionBinder, node: ast.Node) -> Expression:
         pattern = node.args["expression"]
-        if isinstance(pattern, exp.Any | exp.All):
+        if isinstance(pattern, ast.AnyOf | ast.AllOf):
             raise binder.context.unsupported(f"{name} ANY", pattern)
         result = binder.call(name, node.args["this"], pattern, node=node)
         return negation(result) if node.args.get("negate") else result
@@ -25,7 +24,7 @@ def _matching(name: str) -> Handler:
 
 
 def similar(
-    binder: ExpressionBinder, node: exp.SimilarTo, more: tuple[exp.Expr, ...]
+    binder: ExpressionBinder, node: ast.SimilarTo, more: tuple[ast.Node, ...]
 ) -> Expression:
     """``x SIMILAR TO pattern [ESCAPE more]``"""
     parts = (node.args["this"], node.args["expression"], *more)
@@ -33,15 +32,15 @@ def similar(
     return negation(result) if node.args.get("negate") else result
 
 
-def _similar(binder: ExpressionBinder, node: exp.SimilarTo) -> Expression:
+def _similar(binder: ExpressionBinder, node: ast.SimilarTo) -> Expression:
     return similar(binder, node, ())
 
 
-def _substring(binder: ExpressionBinder, node: exp.Substring) -> Expression:
+def _substring(binder: ExpressionBinder, node: ast.Substring) -> Expression:
     """``substring(x FROM n FOR n)``; with text behind FROM a regular expression."""
     start, length = node.args.get("start"), node.args.get("length")
     if start is None:
-        start = exp.Literal.number(1)
+        start = ast.Literal.number(1)
     text, first = binder.bind(node.this), binder.bind(start)
     by_pattern = first.type.is_text or (
         is_untyped(first) and isinstance(first, Literal) and isinstance(first.value, str)
@@ -64,7 +63,7 @@ def _names_an_escape(last: Expression) -> bool:
     return last.type.is_text and not is_untyped(last)
 
 
-def _overlay(binder: ExpressionBinder, node: exp.Overlay) -> Expression:
+def _overlay(binder: ExpressionBinder, node: ast.Overlay) -> Expression:
     start, length = node.args.get("from_"), node.args.get("for_")
     if start is None:
         raise binder.context.error(SqlSyntaxError, "OVERLAY needs PLACING and FROM", node)
@@ -72,16 +71,16 @@ def _overlay(binder: ExpressionBinder, node: exp.Overlay) -> Expression:
     return binder.call("overlay", *parts, node=node)
 
 
-def _starts_with(binder: ExpressionBinder, node: exp.StartsWith) -> Expression:
+def _starts_with(binder: ExpressionBinder, node: ast.StartsWith) -> Expression:
     """``x ^@ prefix``"""
     return binder.call("starts_with", node.this, node.args["expression"], node=node)
 
 
 _BINARY: Final = ("this", "expression", "negate")
 
-register(exp.RegexpLike, _matching("~"), *_BINARY)
-register(exp.RegexpILike, _matching("~*"), *_BINARY)
-register(exp.SimilarTo, _similar, *_BINARY)
-register(exp.Substring, _substring, "this", "start", "length")
-register(exp.Overlay, _overlay, "this", "expression", "from_", "for_")
-register(exp.StartsWith, _starts_with, "this", "expression")
+register(ast.RegexpLike, _matching("~"), *_BINARY)
+register(ast.RegexpILike, _matching("~*"), *_BINARY)
+register(ast.SimilarTo, _similar, *_BINARY)
+register(ast.Substring, _substring, "this", "start", "length")
+register(ast.Overlay, _overlay, "this", "expression", "from_", "for_")
+register(ast.StartsWith, _starts_with, "this", "expression")

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from sqlglot import exp
-
 from remuda.datatypes.sql import BOOLEAN, Kind
 from remuda.errors import SqlSyntaxError
 from remuda.plan.expression import Call, Expression
@@ -14,34 +12,34 @@ from remuda.sql.expressions.expressions import ExpressionBinder, register
 from remuda.sql.expressions.nested import field_of
 from remuda.sql.scope.context import identifier
 from remuda.sql.scope.scope import columns_of_alias
-from remuda.sql.text.tokens import CALL_MARK
+from remuda.sql.trees import ast
 
 _STRICT: Final = {"<": "<", "<=": "<", ">": ">", ">=": ">"}
 LONG_LIST: Final = 16
 """From so many rows on, a list is searched by a hash table and not row by row."""
-Places = tuple[Sequence[exp.Expr], Sequence[exp.Expr]]
+Places = tuple[Sequence[ast.Node], Sequence[ast.Node]]
 
 
-def row_parts(node: exp.Expr) -> list[exp.Expr] | None:
+def row_parts(node: ast.Node) -> list[ast.Node] | None:
     """The values of ``(a, b)`` or ``ROW(a, b)``; None if ``node`` is not a row of values."""
-    while isinstance(node, exp.Paren):
+    while isinstance(node, ast.Paren):
         node = node.this
-    if isinstance(node, exp.Tuple):
+    if isinstance(node, ast.Tuple):
         return list(node.expressions)
-    if isinstance(node, exp.Anonymous) and str(node.this).removeprefix(CALL_MARK).lower() == "row":
+    if isinstance(node, ast.Call) and str(node.this).lower() == "row":
         return list(node.expressions)
     return None
 
 
-def row_values(binder: ExpressionBinder, node: exp.Expr) -> list[exp.Expr] | None:
+def row_values(binder: ExpressionBinder, node: ast.Node) -> list[ast.Node] | None:
     """``row_parts``, with a tree for each column of ``s.*`` and for each field of ``(value).*``."""
     parts = row_parts(node)
     return None if parts is None else expanded(binder, parts)
 
 
-def expanded(binder: ExpressionBinder, parts: Sequence[exp.Expr]) -> list[exp.Expr]:
+def expanded(binder: ExpressionBinder, parts: Sequence[ast.Node]) -> list[ast.Node]:
     """The items of a row, stars replaced by Tags (star, place from 0, number of its columns)."""
-    found: list[exp.Expr] = []
+    found: list[ast.Node] = []
     for part in parts:
         width = _width(binder, part) if is_star(part) else None
         if width is None:
@@ -51,35 +49,29 @@ def expanded(binder: ExpressionBinder, parts: Sequence[exp.Expr]) -> list[exp.Ex
     return found
 
 
-def is_star(node: exp.Expr) -> bool:
+def is_star(node: ast.Node) -> bool:
     """Whether ``node`` is ``s.*`` or ``(value).*``."""
-    return (isinstance(node, exp.Column) and isinstance(node.this, exp.Star)) or (
-        isinstance(node, exp.Dot) and isinstance(node.expression, exp.Star)
+    return (isinstance(node, ast.Column) and isinstance(node.this, ast.Star)) or (
+        isinstance(node, ast.Dot) and isinstance(node.expression, ast.Star)
     )
 
 
-def tags_of(node: exp.Expr, width: int) -> list[exp.Expr]:
+def tags_of(node: ast.Node, width: int) -> list[ast.Node]:
     """A tree for each of the ``width`` values that ``node`` stands for: Tags, which no PostgreSQL
     statement has: (node, place from 0, width)."""
-    found: list[exp.Expr] = []
-    for place in range(width):
-        tag = exp.Tag()
-        # Set by hand: the node keeps its parent in the tree of the statement.
-        tag.args.update(this=node, prefix=place, postfix=width)
-        found.append(tag)
-    return found
+    return [ast.Tag(this=node, prefix=place, postfix=width) for place in range(width)]
 
 
-def star_column(binder: ExpressionBinder, node: exp.Expr, place: int) -> Expression:
+def star_column(binder: ExpressionBinder, node: ast.Node, place: int) -> Expression:
     """One of the values of a star."""
-    if isinstance(node, exp.Dot):
+    if isinstance(node, ast.Dot):
         return field_of(binder.settled(node.this), place)
     columns = columns_of_alias(binder.scope, identifier(node.args["table"]))
     assert columns is not None, "the star was expanded in this scope"
     return columns[place][1]
 
 
-def row_part(binder: ExpressionBinder, node: exp.Expr, place: int, width: int) -> Expression:
+def row_part(binder: ExpressionBinder, node: ast.Node, place: int, width: int) -> Expression:
     """One of the values of a row that is to have ``width`` of them."""
     parts = row_values(binder, node) or []
     if len(parts) != width:
@@ -89,9 +81,9 @@ def row_part(binder: ExpressionBinder, node: exp.Expr, place: int, width: int) -
     return binder.bind(parts[place])
 
 
-def _width(binder: ExpressionBinder, node: exp.Expr) -> int | None:
+def _width(binder: ExpressionBinder, node: ast.Node) -> int | None:
     """How many values a star stands for; None for one that ``bind`` refuses."""
-    if isinstance(node, exp.Dot):
+    if isinstance(node, ast.Dot):
         type_ = binder.settled(node.this).type
         return len(type_.fields) if type_.kind is Kind.ROW else None
     if node.args.get("table") is None:
@@ -100,7 +92,7 @@ def _width(binder: ExpressionBinder, node: exp.Expr) -> int | None:
     return None if columns is None else len(columns)
 
 
-def row_value(binder: ExpressionBinder, node: exp.Expr) -> Expression:
+def row_value(binder: ExpressionBinder, node: ast.Node) -> Expression:
     """``ROW(a, b)`` or ``(a, b)`` as a value."""
     if not node.expressions:
         raise binder.context.unsupported("a row without fields", node)
@@ -109,7 +101,7 @@ def row_value(binder: ExpressionBinder, node: exp.Expr) -> Expression:
     return binder.convert.call("row", values, parts, node)
 
 
-def rows_of_literals(binder: ExpressionBinder, node: exp.In) -> exp.Values | None:
+def rows_of_literals(binder: ExpressionBinder, node: ast.In) -> ast.Values | None:
     """The list of ``(a, b) IN ((1, 2), ...)`` as VALUES, if it is long and its literals mean the
     same there: a literal in quotes does only where text is looked for."""
     operands = row_parts(node.this) or []
@@ -120,18 +112,13 @@ def rows_of_literals(binder: ExpressionBinder, node: exp.In) -> exp.Values | Non
         text = binder.bind(operand).type.is_text
         for row in rows:
             literal = row[place]
-            if not isinstance(literal, exp.Literal) or bool(literal.args["is_string"]) is not text:
+            if not isinstance(literal, ast.Literal) or bool(literal.args["is_string"]) is not text:
                 return None
-    values = exp.Values()
-    # Set by hand: the rows keep their parents in the tree of the statement.
-    values.args["expressions"] = [_tuple(value) for value in node.expressions]
-    return values
+    return ast.Values(expressions=[_tuple(value) for value in node.expressions])
 
 
-def _tuple(node: exp.Expr) -> exp.Tuple:
-    row = exp.Tuple()
-    row.args["expressions"] = row_parts(node) or []
-    return row
+def _tuple(node: ast.Node) -> ast.Tuple:
+    return ast.Tuple(expressions=row_parts(node) or [])
 
 
 def compared_rows(
@@ -139,7 +126,7 @@ def compared_rows(
     name: str,
     sides: tuple[Sequence[Expression], Sequence[Expression]],
     places: Places,
-    node: exp.Expr,
+    node: ast.Node,
 ) -> Expression:
     """``left name right`` for rows of any width: the first column that differs decides."""
     left, right = sides
@@ -167,4 +154,4 @@ def compared_rows(
     return Call(BOOLEAN, "or" if name in ("<>", "is_distinct_from") else "and", every)
 
 
-register(exp.Tuple, row_value, "expressions")
+register(ast.Tuple, row_value, "expressions")

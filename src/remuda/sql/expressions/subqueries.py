@@ -10,8 +10,6 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Final, TypeAlias
 
-from sqlglot import exp
-
 from remuda.datatypes.sql import BOOLEAN
 from remuda.errors import SqlSyntaxError
 from remuda.plan.expression import (
@@ -27,7 +25,6 @@ from remuda.plan.expression import (
 )
 from remuda.plan.logical import Logical
 from remuda.plan.uses import is_by_chance
-from remuda.sql.expressions.calls import function_name
 from remuda.sql.expressions.expressions import ExpressionBinder, register
 from remuda.sql.expressions.row_values import (
     compared_rows,
@@ -40,8 +37,9 @@ from remuda.sql.expressions.row_values import (
 )
 from remuda.sql.scope.context import Context
 from remuda.sql.scope.output import free_references
+from remuda.sql.trees import ast
 
-PlanOf: TypeAlias = Callable[[exp.Expr], Logical]
+PlanOf: TypeAlias = Callable[[ast.Node], Logical]
 
 _NEGATED: Final = {"=": "<>", "<>": "=", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
 
@@ -52,31 +50,32 @@ class SubqueryPlans:
 
     def __init__(self, plan_of: PlanOf) -> None:
         self._plan_of = plan_of
-        self._known: dict[exp.Expr, Logical] = {}
+        self._known: dict[object, Logical] = {}
 
-    def plan(self, node: exp.Expr) -> Logical:
+    def plan(self, node: ast.Node) -> Logical:
         bare = node
-        while isinstance(bare, exp.Paren) or (
-            isinstance(bare, exp.Subquery)
+        while isinstance(bare, ast.Paren) or (
+            isinstance(bare, ast.Subquery)
             and not any(bare.args[n] for n in bare.args if n != "this")
         ):
             bare = bare.this
-        found = self._known.get(bare)
+        key = bare.identity()
+        found = self._known.get(key)
         if found is None:
             found = self._plan_of(node)
             if not is_by_chance(found):
-                self._known[bare] = found
+                self._known[key] = found
         return found
 
 
-def query_in(node: exp.Expr) -> exp.Expr | None:
+def query_in(node: ast.Node) -> ast.Node | None:
     """The query that ``node`` is, perhaps in parentheses."""
     inner = node
-    while isinstance(inner, exp.Paren | exp.Subquery):
+    while isinstance(inner, ast.Paren | ast.Subquery):
         inner = inner.this
-    if isinstance(inner, exp.Tuple) and len(inner.expressions) == 1:
+    if isinstance(inner, ast.Tuple) and len(inner.expressions) == 1:
         return query_in(inner.expressions[0])
-    return node if isinstance(inner, exp.Query | exp.Values) else None
+    return node if isinstance(inner, ast.Query) else None
 
 
 def _made(
@@ -90,18 +89,18 @@ def _made(
 # --- a query that stands for a value, or for a row of values ------------------------------------
 
 
-def refuse_no_columns(context: Context, node: exp.Expr) -> None:
+def refuse_no_columns(context: Context, node: ast.Node) -> None:
     """Raises SqlSyntaxError for ``SELECT FROM m`` where a value is needed."""
     query = query_in(node)
-    while isinstance(query, exp.Paren | exp.Subquery):
+    while isinstance(query, ast.Paren | ast.Subquery):
         query = query.this
-    if isinstance(query, exp.Select) and not query.expressions:
+    if isinstance(query, ast.Select) and not query.expressions:
         raise context.error(
             SqlSyntaxError, "subquery has too few columns", query.args.get("from_") or node
         )
 
 
-def _scalar(binder: ExpressionBinder, node: exp.Expr) -> Expression:
+def _scalar(binder: ExpressionBinder, node: ast.Node) -> Expression:
     plan = binder.surroundings.subquery(node)
     if len(plan.output) != 1:
         raise binder.context.error(SqlSyntaxError, "subquery must return only one column", node)
@@ -113,30 +112,29 @@ def scalar_of(plan: Logical) -> Expression:
     return _made(SubqueryKind.SCALAR, plan)
 
 
-def _exists(binder: ExpressionBinder, node: exp.Expr) -> Expression:
+def _exists(binder: ExpressionBinder, node: ast.Node) -> Expression:
     query = node.this
-    if isinstance(query, exp.Select) and not query.expressions and not query.args.get("distinct"):
+    if isinstance(query, ast.Select) and not query.expressions and not query.args.get("distinct"):
         # SELECT without columns: there are rows all the same.
-        query = query.copy()
-        query.set("expressions", [exp.Literal.number(1)])
+        query = query.with_args(expressions=[ast.Literal.number(1)])
     return _made(SubqueryKind.EXISTS, binder.surroundings.subquery(query))
 
 
-def row_of(binder: ExpressionBinder, node: exp.Expr, width: int) -> list[Expression]:
+def row_of(binder: ExpressionBinder, node: ast.Node, width: int) -> list[Expression]:
     """The columns of a query that is compared with a row of ``width`` values."""
     plan = binder.surroundings.subquery(node)
     _check_width(binder.context, plan, width, node)
     return [_made(SubqueryKind.SCALAR, plan, column=place) for place in range(width)]
 
 
-def columns_of_query(query: exp.Expr, width: int) -> list[exp.Expr]:
+def columns_of_query(query: ast.Node, width: int) -> list[ast.Node]:
     """A tree for each column of a query of ``width`` columns, for ``SET (a, b) = (SELECT ...)``."""
     return tags_of(query, width)
 
 
-def _tagged(binder: ExpressionBinder, node: exp.Expr) -> Expression:
+def _tagged(binder: ExpressionBinder, node: ast.Node) -> Expression:
     """One of the values of a star, of a row, or of a query of one row."""
-    inner: exp.Expr = node.this
+    inner: ast.Node = node.this
     place: int = node.args["prefix"]
     width: int = node.args["postfix"]
     if is_star(inner):
@@ -146,14 +144,14 @@ def _tagged(binder: ExpressionBinder, node: exp.Expr) -> Expression:
     return row_of(binder, inner, width)[place]
 
 
-def _check_width(context: Context, plan: Logical, width: int, node: exp.Expr) -> None:
+def _check_width(context: Context, plan: Logical, width: int, node: ast.Node) -> None:
     if len(plan.output) != width:
         what = "many" if len(plan.output) > width else "few"
         raise context.error(SqlSyntaxError, f"subquery has too {what} columns", node)
 
 
 def compared(
-    binder: ExpressionBinder, name: str, left: exp.Expr, right: exp.Expr, node: exp.Expr
+    binder: ExpressionBinder, name: str, left: ast.Node, right: ast.Node, node: ast.Node
 ) -> Expression | None:
     """``left name right``, where one of them is a row of values; None if none is."""
     sides = [row_values(binder, left), row_values(binder, right)]
@@ -161,7 +159,7 @@ def compared(
         return None
     width = max(len(side) for side in sides if side is not None)
     values: list[list[Expression]] = []
-    places: list[list[exp.Expr]] = []
+    places: list[list[ast.Node]] = []
     for side, written in zip(sides, (left, right), strict=True):
         if side is not None:
             values.append([binder.bind(part) for part in side])
@@ -179,23 +177,18 @@ def compared(
 # --- IN, ANY, ALL ------------------------------------------------------------------------------
 
 
-def quantifier(node: exp.Expr) -> tuple[exp.Expr, bool] | None:
+def quantifier(node: ast.Node) -> tuple[ast.Node, bool] | None:
     """(query, whether ALL) of ``ANY (query)``, ``SOME (query)``, ``ALL (query)``."""
-    every = isinstance(node, exp.All)
-    inner: exp.Expr | None = None
-    if isinstance(node, exp.Any | exp.All):
+    every = isinstance(node, ast.AllOf)
+    inner: ast.Node | None = None
+    if isinstance(node, ast.AnyOf | ast.AllOf):
         inner = node.this
-    elif isinstance(node, exp.Anonymous) and len(node.expressions) == 1:
-        # Before VALUES the parser takes the word for a function's name.
-        every = function_name(node) == "all"
-        if every or function_name(node) in ("any", "some"):
-            inner = node.expressions[0]
     query = None if inner is None else query_in(inner)
     return None if query is None else (query, every)
 
 
 def quantified(
-    binder: ExpressionBinder, name: str, node: exp.Expr, query: exp.Expr, every: bool = False
+    binder: ExpressionBinder, name: str, node: ast.Node, query: ast.Node, every: bool = False
 ) -> Expression:
     """``left name ANY (query)``; with ``every``, ALL: no row for which the opposite holds."""
     left = node.args["this"]
@@ -255,8 +248,8 @@ def _parts(expression: Expression) -> list[Expression]:
     return found
 
 
-for _kind in (exp.Subquery, exp.Select, exp.Union, exp.Intersect, exp.Except):
+for _kind in (ast.Subquery, ast.Select, ast.Union, ast.Intersect, ast.Except):
     # The query's own binder looks at its parts.
-    register(_kind, _scalar, *_kind.arg_types)
-register(exp.Exists, _exists, "this")
-register(exp.Tag, _tagged, "this", "prefix", "postfix")
+    register(_kind, _scalar, *ast.QUERY_PARTS)
+register(ast.Exists, _exists, "this")
+register(ast.Tag, _tagged, "this", "prefix", "postfix")

@@ -12,8 +12,6 @@ from dataclasses import replace
 from operator import attrgetter
 from typing import Final
 
-from sqlglot import exp
-
 from remuda.catalog.definition_text import constraint_text, unique_text
 from remuda.catalog.pg_objects import (
     comments,
@@ -54,7 +52,7 @@ from remuda.sql.scope.object_names import (
     number,
 )
 from remuda.sql.scope.routines import routines
-from remuda.sql.text.tokens import CALL_MARK
+from remuda.sql.trees import ast
 from remuda.sql.trees.syntax import QueryTree
 
 VERSION: Final = "PostgreSQL 15.0 (Remuda)"
@@ -77,7 +75,7 @@ _COLUMNS: Final = 4096
 
 # --- what functions are made of ----------------------------------------------------------------
 
-Function = Callable[[ExpressionBinder, list[exp.Expr], exp.Expr], Expression]
+Function = Callable[[ExpressionBinder, list[ast.Node], ast.Node], Expression]
 
 
 def _text(value: str | None) -> Literal:
@@ -85,13 +83,13 @@ def _text(value: str | None) -> Literal:
 
 
 def _constant(value: Literal) -> Function:
-    def bind(_binder: ExpressionBinder, _nodes: list[exp.Expr], _node: exp.Expr) -> Expression:
+    def bind(_binder: ExpressionBinder, _nodes: list[ast.Node], _node: ast.Node) -> Expression:
         return value
 
     return bind
 
 
-def _number(binder: ExpressionBinder, node: exp.Expr) -> Expression:
+def _number(binder: ExpressionBinder, node: ast.Node) -> Expression:
     """An oid. A text is the name of a relation."""
     bound = binder.bind(node)
     if isinstance(bound, Literal) and isinstance(bound.value, str):
@@ -107,7 +105,7 @@ def _looked_up(
 
 
 def _by_oid(made: Callable[[Holder], Mapping[int, str]]) -> Function:
-    def bind(binder: ExpressionBinder, nodes: list[exp.Expr], _node: exp.Expr) -> Expression:
+    def bind(binder: ExpressionBinder, nodes: list[ast.Node], _node: ast.Node) -> Expression:
         return _looked_up(_number(binder, nodes[0]), made(Holder(binder.context)))
 
     return bind
@@ -120,7 +118,7 @@ def _comments(holder: Holder) -> dict[int, str]:
     return {comment.oid: comment.text for comment in comments(holder) if not comment.place}
 
 
-def _column_comment(binder: ExpressionBinder, nodes: list[exp.Expr], _node: exp.Expr) -> Expression:
+def _column_comment(binder: ExpressionBinder, nodes: list[ast.Node], _node: ast.Node) -> Expression:
     found = {
         comment.oid * _COLUMNS + comment.place: comment.text
         for comment in comments(Holder(binder.context))
@@ -165,14 +163,14 @@ def _kinds(holder: Holder) -> dict[int, str]:
     return {**found, **{index.oid: "index" for index in indexes(holder)}}
 
 
-def _exists(binder: ExpressionBinder, nodes: list[exp.Expr], _node: exp.Expr) -> Expression:
+def _exists(binder: ExpressionBinder, nodes: list[ast.Node], _node: ast.Node) -> Expression:
     """Whether a relation has this OID: for the sizes of relations."""
     known = dict.fromkeys(names(binder.context, "regclass"), "")
     return Call(BOOLEAN, "is_not_null", (looked_up(_number(binder, nodes[0]), known),))
 
 
 def _either(
-    binder: ExpressionBinder, node: exp.Expr, true: Expression, false: Expression
+    binder: ExpressionBinder, node: ast.Node, true: Expression, false: Expression
 ) -> Expression:
     condition = binder.condition(node, "pretty")
     if isinstance(condition, Literal):
@@ -181,7 +179,7 @@ def _either(
 
 
 def _constraint_definition(
-    binder: ExpressionBinder, nodes: list[exp.Expr], _node: exp.Expr
+    binder: ExpressionBinder, nodes: list[ast.Node], _node: ast.Node
 ) -> Expression:
     """``pg_get_constraintdef(constraint [, pretty])``"""
     key, texts = _number(binder, nodes[0]), _constraints(Holder(binder.context))
@@ -196,7 +194,7 @@ def _constraint_definition(
 
 
 def _index_definition(
-    binder: ExpressionBinder, nodes: list[exp.Expr], _node: exp.Expr
+    binder: ExpressionBinder, nodes: list[ast.Node], _node: ast.Node
 ) -> Expression:
     """``pg_get_indexdef(index [, column, pretty])``: column 0 asks for all of it."""
     found = list(indexes(Holder(binder.context)))
@@ -222,7 +220,7 @@ def _index_definition(
     return Case(VARCHAR, ((is_zero, whole),), column)
 
 
-def _visible(binder: ExpressionBinder, nodes: list[exp.Expr], _node: exp.Expr) -> Expression:
+def _visible(binder: ExpressionBinder, nodes: list[ast.Node], _node: ast.Node) -> Expression:
     """Whether a relation can be named without its schema."""
     hidden = [
         Literal(BIGINT, r.oid)
@@ -239,7 +237,7 @@ def _visible(binder: ExpressionBinder, nodes: list[exp.Expr], _node: exp.Expr) -
 def _of_routine(made: Callable[[Routine], str | None]) -> Function:
     """A text about the function of an oid."""
 
-    def bind(binder: ExpressionBinder, nodes: list[exp.Expr], _node: exp.Expr) -> Expression:
+    def bind(binder: ExpressionBinder, nodes: list[ast.Node], _node: ast.Node) -> Expression:
         bound = binder.bind(nodes[0])
         if isinstance(bound, Literal) and isinstance(bound.value, str):
             key: Expression = Literal(OID, number(binder.context, "regproc", bound.value, nodes[0]))
@@ -259,7 +257,7 @@ def _function_text(routine: Routine) -> str | None:
 # --- types -------------------------------------------------------------------------------------
 
 
-def _format_type(binder: ExpressionBinder, nodes: list[exp.Expr], _node: exp.Expr) -> Expression:
+def _format_type(binder: ExpressionBinder, nodes: list[ast.Node], _node: ast.Node) -> Expression:
     key = _number(binder, nodes[0])
     plain = _looked_up(key, {0: NOTHING, **names(binder.context, "regtype")}, _text("???"))
     modifier = binder.convert.implicit(binder.bind(nodes[1]), BIGINT, nodes[1])
@@ -326,7 +324,7 @@ _WITH_MODIFIERS: Final[dict[str, tuple[int, Callable[[Expression], tuple[Express
 
 
 def _current_setting(
-    binder: ExpressionBinder, nodes: list[exp.Expr], _node: exp.Expr
+    binder: ExpressionBinder, nodes: list[ast.Node], _node: ast.Node
 ) -> Expression:
     """``current_setting(name [, missing_ok])``: the session tells the values when it is run."""
     name = binder.convert.implicit(binder.bind(nodes[0]), VARCHAR, nodes[0])
@@ -348,7 +346,7 @@ def _current_setting(
     return Case(VARCHAR, branches, _text(None))
 
 
-def _schemas(binder: ExpressionBinder, nodes: list[exp.Expr], node: exp.Expr) -> Expression:
+def _schemas(binder: ExpressionBinder, nodes: list[ast.Node], node: ast.Node) -> Expression:
     """``current_schemas(with implicit ones)``"""
     wanted = binder.condition(nodes[0], "current_schemas")
     texts = array(VARCHAR)
@@ -360,7 +358,7 @@ def _schemas(binder: ExpressionBinder, nodes: list[exp.Expr], node: exp.Expr) ->
 def _to_object(kind: str) -> Function:
     """``to_regclass(text)`` and its kind: NULL where the name is that of no object."""
 
-    def bind(binder: ExpressionBinder, nodes: list[exp.Expr], node: exp.Expr) -> Expression:
+    def bind(binder: ExpressionBinder, nodes: list[ast.Node], node: ast.Node) -> Expression:
         bound = binder.bind(nodes[0])
         if isinstance(bound, Literal) and isinstance(bound.value, str):
             try:
@@ -375,7 +373,7 @@ def _to_object(kind: str) -> Function:
     return bind
 
 
-def _type_of(binder: ExpressionBinder, nodes: list[exp.Expr], _node: exp.Expr) -> Expression:
+def _type_of(binder: ExpressionBinder, nodes: list[ast.Node], _node: ast.Node) -> Expression:
     """``pg_typeof(x)``: PostgreSQL's name of the type, without length or digits."""
     return _text(_bare_type_name(binder.bind(nodes[0]).type))
 
@@ -395,12 +393,12 @@ def _bare_type_name(sql_type: SqlType) -> str:
     return found or type_name(replace(sql_type, length=None))
 
 
-def _current_database(_binder: ExpressionBinder, _node: exp.Expr) -> Expression:
+def _current_database(_binder: ExpressionBinder, _node: ast.Node) -> Expression:
     """There is one, under the name that the client has asked for."""
     return Call(VARCHAR, "current_database", ())
 
 
-def _backend_pid(_binder: ExpressionBinder, _nodes: list[exp.Expr], _node: exp.Expr) -> Expression:
+def _backend_pid(_binder: ExpressionBinder, _nodes: list[ast.Node], _node: ast.Node) -> Expression:
     """The number of the connection, which the member that runs the statement knows."""
     return Call(INTEGER, "backend_pid", ())
 
@@ -414,15 +412,16 @@ _BLOCKING: Final = """
 """
 
 
-def _blocking_pids(binder: ExpressionBinder, nodes: list[exp.Expr], _node: exp.Expr) -> Expression:
+def _blocking_pids(binder: ExpressionBinder, nodes: list[ast.Node], _node: ast.Node) -> Expression:
     """``pg_blocking_pids(pid)``: a subquery for each row. Its names begin with $, so they do not
     hide those of the argument."""
     tree = parse(_BLOCKING).tree
     assert isinstance(tree, QueryTree)
-    for column in list(tree.root.find_all(exp.Column)):
-        if column.name == "$asked":
-            column.replace(nodes[0])
-    return binder.bind(tree.root.expressions[0])
+
+    def asked(part: ast.Node) -> ast.Node | None:
+        return nodes[0] if isinstance(part, ast.Column) and part.name == "$asked" else None
+
+    return binder.bind(tree.root.rewritten(asked).expressions[0])
 
 
 FUNCTIONS: Final[dict[str, tuple[tuple[int, ...], Function]]] = {
@@ -454,8 +453,8 @@ FUNCTIONS: Final[dict[str, tuple[tuple[int, ...], Function]]] = {
 """Name -> numbers of arguments, and what it becomes."""
 
 
-def _call(binder: ExpressionBinder, node: exp.Anonymous) -> Expression:
-    name = str(node.this).removeprefix(CALL_MARK).lower()
+def _call(binder: ExpressionBinder, node: ast.Call) -> Expression:
+    name = str(node.this).lower()
     counts, function = FUNCTIONS[name]
     if len(node.expressions) not in counts:
         raise binder.context.error(
@@ -466,20 +465,20 @@ def _call(binder: ExpressionBinder, node: exp.Anonymous) -> Expression:
     return function(binder, list(node.expressions), node)
 
 
-def _word(value: str) -> Callable[[ExpressionBinder, exp.Expr], Expression]:
-    def bind(_binder: ExpressionBinder, _node: exp.Expr) -> Expression:
+def _word(value: str) -> Callable[[ExpressionBinder, ast.Node], Expression]:
+    def bind(_binder: ExpressionBinder, _node: ast.Node) -> Expression:
         return _text(value)
 
     return bind
 
 
-def _current_user(_binder: ExpressionBinder, _node: exp.Expr) -> Expression:
+def _current_user(_binder: ExpressionBinder, _node: ast.Node) -> Expression:
     return Call(VARCHAR, "current_user", ())
 
 
 for _name in FUNCTIONS:
     register_call(_name, _call)
-register(exp.CurrentSchema, _word(PUBLIC))
-register(exp.CurrentCatalog, _current_database)
-register(exp.CurrentUser, _current_user)
-register(exp.SessionUser, _current_user)
+register(ast.CurrentSchema, _word(PUBLIC))
+register(ast.CurrentCatalog, _current_database)
+register(ast.CurrentUser, _current_user)
+register(ast.SessionUser, _current_user)

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from sqlglot import exp
-
 from remuda.datatypes.sql import FRACTION_MAX, restricted
 from remuda.errors import SqlSyntaxError
 from remuda.plan.expression import Expression
 from remuda.sql.expressions.conversion import Converter
 from remuda.sql.scope.context import Context
+from remuda.sql.trees import ast
 
 
-def to_precision(context: Context, bound: Expression, digits: exp.Expr | None) -> Expression:
+def to_precision(context: Context, bound: Expression, digits: ast.Node | None) -> Expression:
     """``current_timestamp(digits)``. Raises SqlSyntaxError unless ``digits`` is a whole number."""
     if digits is None:
         return bound
@@ -23,6 +22,6 @@ def to_precision(context: Context, bound: Expression, digits: exp.Expr | None) -
 
 
 def _whole(node: object) -> int | None:
-    if isinstance(node, exp.Literal) and not node.is_string and node.this.isdecimal():
+    if isinstance(node, ast.Literal) and not node.is_string and node.this.isdecimal():
         return int(node.this)
     return None

@@ -104,9 +104,9 @@ class AlterParser(ElementReader):
             return AddCheck(CheckDefinition(constraint, condition, None))
         if self.accept("unique"):
             return AddUnique(self.unique(constraint))
-        if constraint is not None or self.word() in ("primary", "primary key", "foreign"):
+        if constraint is not None or self.word() in ("primary", "foreign"):
             self.unsupported(
-                f"ADD {self.word().upper()}",
+                f"ADD {self.word().upper()}" + " KEY" * (self.word() in ("primary", "foreign")),
                 "ADD CHECK (condition), ADD UNIQUE (column), ADD COLUMN name type",
             )
         self.accept("column")

@@ -5,18 +5,17 @@ from __future__ import annotations
 
 from typing import Final
 
-from sqlglot import exp
-
 from remuda.datatypes.schema import MapSchema
 from remuda.sql.scope.context import Context
+from remuda.sql.trees import ast
 
 REPLACE: Final = "REPLACE"
 _KNOWN: Final = frozenset({REPLACE, "IGNORE", "ABORT"})
 
 
 def conflict_of(
-    context: Context, schema: MapSchema, alternative: str, node: exp.Insert
-) -> exp.OnConflict | None:
+    context: Context, schema: MapSchema, alternative: str, node: ast.Insert
+) -> ast.OnConflict | None:
     """What INSERT OR ... says in PostgreSQL's words; None for a plain INSERT. Raises NotSupported.
 
     REPLACE removes all rows that are in the way, of which there is one at most if the map has one
@@ -28,7 +27,7 @@ def conflict_of(
             f"INSERT OR {alternative}", place, "Supported: INSERT OR REPLACE, INSERT OR IGNORE."
         )
     if alternative == "IGNORE":
-        return exp.OnConflict(action=exp.Var(this="DO NOTHING"))
+        return ast.OnConflict(action=ast.Var(this="DO NOTHING"))
     keys = [*(() if schema.has_row_ids else (schema.key,)), *(i.names for i in schema.uniques)]
     if alternative != REPLACE or not keys:
         return None
@@ -40,14 +39,14 @@ def conflict_of(
         )
     values = [column.name for column in schema.shown if column.name not in schema.key]
     if not values:
-        return exp.OnConflict(action=exp.Var(this="DO NOTHING"))
-    return exp.OnConflict(
-        action=exp.Var(this="DO UPDATE"),
+        return ast.OnConflict(action=ast.Var(this="DO NOTHING"))
+    return ast.OnConflict(
+        action=ast.Var(this="DO UPDATE"),
         conflict_keys=[_column(name) for name in keys[0]],
-        expressions=[exp.EQ(this=_column(n), expression=_column(n, "excluded")) for n in values],
+        expressions=[ast.EQ(this=_column(n), expression=_column(n, "excluded")) for n in values],
     )
 
 
-def _column(name: str, table: str = "") -> exp.Column:
-    qualifier = exp.Identifier(this=table, quoted=True) if table else None
-    return exp.Column(this=exp.Identifier(this=name, quoted=True), table=qualifier)
+def _column(name: str, table: str = "") -> ast.Column:
+    qualifier = ast.Identifier(this=table, quoted=True) if table else None
+    return ast.Column(this=ast.Identifier(this=name, quoted=True), table=qualifier)

@@ -11,9 +11,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from sqlglot.tokenizer_core import Token, TokenType
-
 from remuda.sql.parsing.token_reader import TokenReader
+from remuda.sql.text.lexemes import Token, TokenKind
 from remuda.sql.trees.cluster import (
     AcceptLossTree,
     CancelTree,
@@ -68,7 +67,7 @@ class ClusterParser(TokenReader):
 
     def _number(self) -> int:
         token = self.peek()
-        if token is None or token.token_type is not TokenType.NUMBER or not token.text.isdecimal():
+        if token is None or token.kind is not TokenKind.NUMBER or not token.text.isdecimal():
             self.fail(_NUMBER_HINT)
         self.index += 1
         return int(token.text)
@@ -92,7 +91,7 @@ class ClusterParser(TokenReader):
     def _text(self, hint: str) -> str:
         """A word, or a string."""
         token = self.peek()
-        if token is not None and token.token_type is TokenType.STRING:
+        if token is not None and token.kind is TokenKind.STRING:
             self.index += 1
             return token.text
         return self.name(hint).text

@@ -5,15 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final
 
-from sqlglot.tokenizer_core import Token, TokenType
-
 from remuda.errors import InputError, NotSupported, SqlSyntaxError
-from remuda.sql.text.places import end_of, position_of_token
+from remuda.sql.text.lexemes import Token, end_of, near, position_of_token
 from remuda.sql.text.suggest import did_you_mean
-from remuda.sql.text.tokens import near, tokenize
 from remuda.sql.trees.syntax import ExplainOptions
 
-_T = TokenType
 _BARE: Final = ("analyze", "verbose")
 _SHOWN: Final = ("analyze", "verbose", "costs")
 _WITHOUT_EFFECT: Final = ("timing", "summary", "buffers", "wal", "settings", "generic_plan")
@@ -37,8 +33,8 @@ def _is_list(tokens: list[Token]) -> bool:
     """Whether parentheses hold options, and not a query."""
     return (
         len(tokens) > 1
-        and tokens[0].token_type is _T.L_PAREN
-        and tokens[1].token_type is not _T.L_PAREN
+        and tokens[0].word == "("
+        and tokens[1].word != "("
         and tokens[1].text.lower() not in _QUERY_WORDS
     )
 
@@ -54,9 +50,9 @@ class _Listed:
         while True:
             options = self._option(options)
             token = self._next()
-            if token.token_type is _T.R_PAREN:
+            if token.word == ")":
                 return options, self.index
-            if token.token_type is not _T.COMMA:
+            if token.word != ",":
                 raise near(self.text, token)
 
     def _next(self) -> Token:
@@ -70,9 +66,7 @@ class _Listed:
         name = token.text.lower()
         place = position_of_token(self.text, token)
         value = None
-        if self.index < len(self.tokens) and self.tokens[self.index].token_type not in (
-            _T.COMMA, _T.R_PAREN,
-        ):  # fmt: skip
+        if self.index < len(self.tokens) and self.tokens[self.index].word not in (",", ")"):
             value = self._next().text.lower()
         if name == "format":
             if value in ("xml", "yaml"):
@@ -98,11 +92,3 @@ class _Listed:
             raise SqlSyntaxError(f"{name} requires a Boolean value", position=place)
         wanted = value is None or _BOOLEANS[value]
         return replace(options, **{name: wanted}) if name in _SHOWN else options
-
-
-def execute_tokens(text: str, first: Token) -> list[Token]:
-    """The tokens behind the word EXECUTE, which the tokenizer may have taken as one text."""
-    blanks = "".join(c if c == "\n" else " " for c in text[: first.start])
-    rest = text[first.start + len("execute") :]
-    tokens = tokenize(blanks + " " * len("execute") + rest)
-    return [token for token in tokens if token.token_type is not _T.SEMICOLON]

@@ -7,10 +7,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from sqlglot import exp
-
 from remuda.errors import NotSupported, UndefinedMap
-from remuda.sql.text.places import position_of
+from remuda.sql.trees import ast
+from remuda.sql.trees.places import position_of
 
 _NOT_WITH: Final = {
     "group": "GROUP BY clause",
@@ -19,10 +18,20 @@ _NOT_WITH: Final = {
 }
 
 
-def take_locking(text: str, root: exp.Expr) -> bool:
-    """Whether the query has such a clause, which is taken off the tree. Raises NotSupported and
+_SOURCES: Final = (ast.Table, ast.Subquery)
+
+
+def _name(source: ast.Node) -> str:
+    alias = source.args.get("alias")
+    if alias is not None:
+        return str(alias.name)
+    return source.name if isinstance(source, ast.Table) else ""
+
+
+def take_locking(text: str, root: ast.Node) -> bool:
+    """Whether the query has such a clause. Raises NotSupported and
     UndefinedMap. Those of subqueries stay, and are refused by who binds them."""
-    locks = root.args.get("locks") if isinstance(root, exp.Select) else None
+    locks = root.args.get("locks") if isinstance(root, ast.Select) else None
     if not locks:
         return False
     for clause, name in _NOT_WITH.items():
@@ -30,19 +39,19 @@ def take_locking(text: str, root: exp.Expr) -> bool:
             raise NotSupported(
                 f"FOR UPDATE is not allowed with {name}", position=position_of(text, root)
             )
-    root.set("locks", None)
-    names = {source.alias_or_name.lower() for source in root.find_all(exp.Table, exp.Subquery)}
+    bare = root.with_args(locks=None)
+    names = {_name(part).lower() for part in bare.walk() if isinstance(part, _SOURCES)}
     for lock in locks:
-        if lock.args.get("wait") is False:
+        if lock.args.get("skip_locked"):
             raise NotSupported(
                 "SKIP LOCKED is not supported",
                 position=position_of(text, root),
                 hint="Rows are not locked: conflicts are found when a transaction commits.",
             )
         for table in lock.expressions:
-            if table.alias_or_name.lower() not in names:
+            if table.name.lower() not in names:
                 raise UndefinedMap(
-                    f'map "{table.alias_or_name}" in FOR UPDATE clause not found in FROM clause',
+                    f'map "{table.name}" in FOR UPDATE clause not found in FROM clause',
                     position=position_of(text, table),
                 )
     return True

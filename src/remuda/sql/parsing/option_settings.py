@@ -11,24 +11,23 @@ Names and values are those of ``datatypes.map_options``.
 
 from __future__ import annotations
 
-from sqlglot.tokenizer_core import TokenType
-
 from remuda.datatypes.map_options import (
     OPTIONS,
     unknown_option,
 )
 from remuda.errors import InvalidDefinition
 from remuda.sql.parsing.token_reader import TokenReader
+from remuda.sql.text.lexemes import TokenKind
 from remuda.sql.trees.syntax import OptionSetting
 
 
 def option_value(reader: TokenReader) -> str | int | bool | None:
     """The value that comes next; None for DEFAULT."""
     token = reader.peek()
-    if token is not None and token.token_type is TokenType.STRING:
+    if token is not None and token.kind is TokenKind.STRING:
         reader.index += 1
         return token.text
-    if token is not None and token.token_type is TokenType.NUMBER:
+    if token is not None and token.kind is TokenKind.NUMBER:
         reader.index += 1
         return int(token.text) if token.text.isdecimal() else token.text
     word = reader.word()

@@ -1,18 +1,13 @@
-"""Text -> parsed statements. sqlglot reads queries and INSERT, we read definitions."""
+"""Text -> parsed statements, each kind by a parser of its own."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Final, NoReturn, TypeVar
-
-from sqlglot import exp
-from sqlglot.errors import ParseError
-from sqlglot.parsers.postgres import PostgresParser
-from sqlglot.tokenizer_core import Token, TokenType
 
 from remuda.errors import NotSupported, RemudaError, SqlSyntaxError
 from remuda.sql.parsing.alterations import AlterParser
-from remuda.sql.parsing.alternatives import REPLACE
+from remuda.sql.parsing.change_grammar import Grammar
 from remuda.sql.parsing.cluster import (
     CANCEL,
     CancelParser,
@@ -20,7 +15,7 @@ from remuda.sql.parsing.cluster import (
     is_cluster_statement,
 )
 from remuda.sql.parsing.definitions import DefinitionParser
-from remuda.sql.parsing.explain_options import execute_tokens, read_explain_options
+from remuda.sql.parsing.explain_options import read_explain_options
 from remuda.sql.parsing.locking import take_locking
 from remuda.sql.parsing.session import WORDS as SESSION_WORDS
 from remuda.sql.parsing.session import SessionParser
@@ -29,22 +24,17 @@ from remuda.sql.parsing.snapshot import SnapshotParser, is_snapshot_statement
 from remuda.sql.parsing.transaction import WORDS as TRANSACTION_WORDS
 from remuda.sql.parsing.transaction import TransactionParser
 from remuda.sql.scope.statements import ParsedStatement
-from remuda.sql.text.assignments import enclose_all_assignments
-from remuda.sql.text.keyword_hints import keyword_hint
-from remuda.sql.text.places import end_of, position_of_token
-from remuda.sql.text.suggest import did_you_mean
-from remuda.sql.text.tokens import (
-    DIALECT,
-    TokenList,
+from remuda.sql.text.lexemes import (
+    Token,
     check_text,
-    command_word,
-    is_blank,
+    end_of,
     near,
-    prepare,
-    semicolons,
-    tokenize,
+    position_of_token,
     too_deep,
 )
+from remuda.sql.text.lexer import is_blank, semicolons, tokenize
+from remuda.sql.text.suggest import did_you_mean
+from remuda.sql.trees import ast
 from remuda.sql.trees.syntax import (
     ChangeTree,
     CreateTree,
@@ -56,10 +46,9 @@ from remuda.sql.trees.syntax import (
     TruncateTree,
 )
 
-_T = TokenType
 Result = TypeVar("Result")
-_QUERY_STARTS: Final = frozenset({_T.SELECT, _T.WITH, _T.VALUES, _T.TABLE, _T.L_PAREN})
-_CHANGE_STARTS: Final = frozenset({_T.INSERT, _T.UPDATE, _T.DELETE, _T.MERGE, _T.TRUNCATE})
+_QUERY_STARTS: Final = frozenset({"select", "with", "values", "table", "("})
+_CHANGE_STARTS: Final = frozenset({"insert", "update", "delete", "merge", "truncate", "sink"})
 _STATEMENTS: Final = (
     "SELECT, VALUES, INSERT, SINK INTO, UPDATE, DELETE, MERGE, TRUNCATE, CREATE, ALTER, DROP, "
     "COMMENT, SHOW, DESCRIBE, EXPLAIN, ANALYZE, VACUUM, REINDEX, SET, RESET, PREPARE, EXECUTE, "
@@ -122,42 +111,53 @@ def _split(text: str) -> list[tuple[int, str]]:
 
 def _parse_single(text: str) -> ParsedStatement:
     check_text(text)
-    word, blanked = command_word(text)
-    tokens = tokenize(blanked)
-    while tokens and tokens[-1].token_type is _T.SEMICOLON:
+    tokens = tokenize(text)
+    while tokens and tokens[-1].word == ";":
         tokens.pop()
-    semicolon = next((i for i, t in enumerate(tokens) if t.token_type is _T.SEMICOLON), None)
+    semicolon = next((i for i, token in enumerate(tokens) if token.word == ";"), None)
     if semicolon is not None:
         raise SqlSyntaxError(
             "only one statement is allowed here",
             position=position_of_token(text, tokens[semicolon + 1]),
             hint="Send the statements one by one.",
         )
-    if not tokens and not word:
+    if not tokens:
         raise SqlSyntaxError("the statement is empty", position=end_of(text))
+    word, rest = tokens[0].word, tokens[1:]
     if word in SESSION_WORDS:
-        return _session(text, word, tokens)
-    if word == "show" and tokens and tokens[0].text.lower() in _SHOWN_SNAPSHOTS:
-        return ParsedStatement(text, SnapshotParser(text, tokens).show(), 0)
-    if word == "show" and not (tokens and tokens[0].text.lower() in _SHOWN):
-        return ParsedStatement(text, SessionParser(text, tokens).show(), 0)
-    if word in ("show", "describe"):
-        definition = DefinitionParser(text, tokens)
-        return ParsedStatement(
-            text, definition.show() if word == "show" else definition.describe(), 0
-        )
+        return _session(text, word, rest)
+    if word == "show":
+        return ParsedStatement(text, _show(text, rest), 0)
+    if word in ("describe", "desc"):
+        return ParsedStatement(text, DefinitionParser(text, rest).describe(), 0)
     if word == "explain":
-        return _explain(text, tokens)
+        return _explain(text, rest)
     return _statement(text, tokens)
+
+
+def _show(text: str, tokens: list[Token]) -> Tree:
+    shown = tokens[0].text.lower() if tokens else ""
+    if shown in _SHOWN_SNAPSHOTS:
+        return SnapshotParser(text, tokens).show()
+    if shown in _SHOWN:
+        return DefinitionParser(text, tokens).show()
+    return SessionParser(text, tokens).show()
 
 
 def _session(text: str, word: str, tokens: list[Token]) -> ParsedStatement:
     tree = SessionParser(text, tokens).statement(
         word,
-        lambda query: parse_query_tokens(text, query),
+        lambda listed: _expressions(text, listed),
         lambda statement: parse(statement).parameters,
     )
     return ParsedStatement(text, tree, 0)
+
+
+def _expressions(text: str, tokens: Sequence[Token]) -> tuple[list[ast.Node], int]:
+    grammar = Grammar(text, tokens)
+    found = grammar.expressions()
+    grammar.end()
+    return found, grammar.parameters
 
 
 def _explain(text: str, tokens: list[Token]) -> ParsedStatement:
@@ -165,10 +165,10 @@ def _explain(text: str, tokens: list[Token]) -> ParsedStatement:
     if index >= len(tokens):
         _syntax_error(text, tokens, index)
     first = tokens[index]
-    if first.text.lower() == "execute":
-        reader = SessionParser(text, execute_tokens(text, first))
+    if first.word == "execute":
+        reader = SessionParser(text, tokens[index + 1 :])
         prefix = text[: first.start]
-        tree = reader.execute(lambda query: parse_query_tokens(text, query), prefix)
+        tree = reader.execute(lambda listed: _expressions(text, listed), prefix)
         return ParsedStatement(text, tree, 0)
     inner = _statement(text, tokens[index:])
     explainable = isinstance(inner.tree, QueryTree | InsertTree | ChangeTree | MergeTree)
@@ -191,24 +191,25 @@ def _statement(text: str, tokens: list[Token]) -> ParsedStatement:
     if not tokens:
         raise SqlSyntaxError("syntax error at end of input", position=end_of(text))
     first = tokens[0]
-    word = first.text.lower()
+    word = first.word
     if is_cluster_statement(tokens):
         return ParsedStatement(text, ClusterParser(text, tokens).statement(), 0)
     if word == CANCEL:
         return ParsedStatement(text, CancelParser(text, tokens).statement(), 0)
     if is_snapshot_statement(tokens):
         return ParsedStatement(text, SnapshotParser(text, tokens).statement(), 0)
-    replaces = word == "replace" and len(tokens) > 1 and tokens[1].token_type is _T.INTO
-    if first.token_type in _QUERY_STARTS | _CHANGE_STARTS or word == "sink" or replaces:
-        prepared = prepare(text, tokens)
-        return ParsedStatement(text, _parse_tokens(prepared), prepared.parameters)
-    if first.token_type in (_T.CREATE, _T.DROP):
+    replaces = word == "replace" and len(tokens) > 1 and tokens[1].word == "into"
+    if word in _QUERY_STARTS or word in _CHANGE_STARTS or replaces:
+        grammar = Grammar(text, tokens)
+        tree = _tree(text, word, grammar.statement())
+        return ParsedStatement(text, tree, grammar.parameters)
+    if word in ("create", "drop"):
         definition = DefinitionParser(text, tokens)
-        created = first.token_type is _T.CREATE
+        created = word == "create"
         return ParsedStatement(text, definition.create() if created else definition.drop(), 0)
-    if first.token_type is _T.ALTER:
+    if word == "alter":
         return ParsedStatement(text, AlterParser(text, tokens).alter(), 0)
-    if first.token_type is _T.COMMENT:
+    if word == "comment":
         return ParsedStatement(text, DefinitionParser(text, tokens).comment(), 0)
     position = position_of_token(text, first)
     if word in TRANSACTION_WORDS:
@@ -222,71 +223,25 @@ def _statement(text: str, tokens: list[Token]) -> ParsedStatement:
     raise near(text, first, did_you_mean(word, _STATEMENT_WORDS).replace('"', ""))
 
 
-def parse_query_tokens(text: str, tokens: list[Token]) -> tuple[exp.Expr, int]:
+def parse_query_tokens(text: str, tokens: Sequence[Token]) -> tuple[ast.Node, int]:
     """The query in ``tokens``, a part of ``text`` or all of it, and its number of parameters."""
-    if tokens[0].token_type not in _QUERY_STARTS:
-        raise near(text, tokens[0], "A query is expected here.")
-    prepared = prepare(text, tokens)
-    tree = _parse_tokens(prepared)
-    if not isinstance(tree, QueryTree):
-        raise near(text, tokens[0], "A query is expected here.")
-    return tree.root, prepared.parameters
+    grammar = Grammar(text, tokens)
+    root = grammar.whole_query()
+    return root, grammar.parameters
 
 
-def _parse_tokens(prepared: TokenList) -> Tree:
-    """A query or a change of data."""
-    text, tokens = prepared.text, prepared.tokens
-    word = tokens[0].text.lower()
-    if tokens[0].token_type in _CHANGE_STARTS | {_T.WITH} or word in ("sink", "replace"):
-        tokens = prepared.tokens[:] = enclose_all_assignments(tokens)
-    sink, replaces = (tokens[0].text.lower() == word for word in ("sink", "replace"))
-    if sink or replaces:
-        first = tokens[0]
-        tokens[0] = Token(_T.INSERT, "INSERT", first.line, first.col, first.start, first.end)
-    try:
-        roots = PostgresParser(dialect=DIALECT).parse(tokens, text)
-    except ParseError as error:
-        raise _translated(prepared, error) from None
-    root = roots[0] if roots else None
-    if isinstance(root, exp.Insert):
-        if replaces:
-            root.set("alternative", REPLACE)
-        return InsertTree(root, sink)
-    if isinstance(root, exp.Merge):
-        return MergeTree(root)
-    if isinstance(root, exp.Update | exp.Delete):
-        return ChangeTree(root)
-    if isinstance(root, exp.TruncateTable):
-        return TruncateTree(root)
-    if isinstance(root, exp.Query | exp.Values):
-        return QueryTree(root, locking=take_locking(text, root))
-    raise near(text, tokens[0])
-
-
-def _translated(prepared: TokenList, error: ParseError) -> SqlSyntaxError:
-    """sqlglot's error in PostgreSQL's words.
-
-    sqlglot reports the last token both for a wrong last token and for a missing next one, so
-    the tokens are parsed again with one that never fits behind them: an error there is at the end.
-    """
-    text, tokens = prepared.text, prepared.tokens
-    line, column = _place(error)
-    last = tokens[-1]
-    if (last.line, last.col) == (line, column):
-        if str(error).startswith("Required keyword"):
-            return SqlSyntaxError("syntax error at end of input", position=end_of(text))
-        sentinel = Token(_T.UNKNOWN, "", last.line, last.col + 1, len(text), len(text))
-        try:
-            PostgresParser(dialect=DIALECT).parse([*tokens, sentinel], text)
-        except ParseError as second:
-            if _place(second) == (sentinel.line, sentinel.col):
-                return SqlSyntaxError("syntax error at end of input", position=end_of(text))
-    for index, token in enumerate(tokens):
-        if (token.line, token.col) == (line, column):
-            return near(text, token, keyword_hint(tokens, index))
-    return SqlSyntaxError("syntax error", position=position_of_token(text, tokens[0]))
-
-
-def _place(error: ParseError) -> tuple[int, int]:
-    details = error.errors[0] if error.errors else {}
-    return int(details.get("line") or 0), int(details.get("col") or 0)
+def _tree(text: str, word: str, root: ast.Node) -> Tree:
+    """``word``: the first of the statement."""
+    match root:
+        case ast.Insert():
+            return InsertTree(root, word == "sink")
+        case ast.Merge():
+            return MergeTree(root)
+        case ast.Update() | ast.Delete():
+            return ChangeTree(root)
+        case ast.Truncate():
+            return TruncateTree(root)
+        case _:
+            if not take_locking(text, root):
+                return QueryTree(root)
+            return QueryTree(root.with_args(locks=None), locking=True)

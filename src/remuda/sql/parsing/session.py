@@ -5,9 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from sqlglot import exp
-from sqlglot.tokenizer_core import Token, TokenType
-
 from remuda.datatypes.sql import NULL, SqlType
 from remuda.datatypes.times.intervals import unpack
 from remuda.datatypes.times.intervaltext import parse_interval
@@ -16,7 +13,8 @@ from remuda.errors import DataError, InvalidParameterValue, NotSupported, SqlSyn
 from remuda.sql.parsing.table_elements import ElementReader
 from remuda.sql.parsing.token_reader import TokenReader
 from remuda.sql.parsing.transaction import TransactionParser
-from remuda.sql.text.places import position_of_token
+from remuda.sql.text.lexemes import Token, TokenKind, position_of_token
+from remuda.sql.trees import ast
 from remuda.sql.trees.session import (
     CloseTree,
     DeallocateTree,
@@ -31,7 +29,6 @@ from remuda.sql.trees.session import (
 from remuda.sql.trees.syntax import AnalyzeTree, Name
 from remuda.sql.trees.transaction import SetTransactionTree
 
-_T = TokenType
 WORDS: Final = (
     "set",
     "reset",
@@ -45,7 +42,7 @@ WORDS: Final = (
     "vacuum",
     "reindex",
 )
-_VALUE_KINDS: Final = frozenset({_T.STRING, _T.NUMBER})
+_VALUE_KINDS: Final = frozenset({TokenKind.STRING, TokenKind.NUMBER})
 _PREPARABLE: Final = (
     "select", "insert", "update", "delete", "merge", "values", "with", "sink", "(", "table",
 )  # fmt: skip
@@ -61,15 +58,15 @@ _VACUUM_SETTINGS: Final = frozenset(
         "parallel",
     }
 )
-ParseQuery = Callable[[list[Token]], tuple[exp.Expr, int]]
-"""Reads the tokens of one query: its tree, and the number of its parameters."""
+ReadExpressions = Callable[[list[Token]], tuple[list[ast.Node], int]]
+"""Reads tokens as expressions with commas between them: these, and the number of parameters."""
 
 
 class SessionParser(TokenReader):
     """Reads what follows the first word."""
 
     def statement(
-        self, word: str, query: ParseQuery, parameters: Callable[[str], int]
+        self, word: str, expressions: ReadExpressions, parameters: Callable[[str], int]
     ) -> SessionTree | AnalyzeTree:
         """``parameters`` counts those of a statement's text."""
         match word:
@@ -80,7 +77,7 @@ class SessionParser(TokenReader):
             case "prepare":
                 return self._prepare(parameters)
             case "execute":
-                return self.execute(query, "")
+                return self.execute(expressions, "")
             case "deallocate":
                 return self._deallocate()
             case "discard":
@@ -146,7 +143,7 @@ class SessionParser(TokenReader):
         if not self.accept("interval"):
             return self._value(name, local)
         token = self.peek()
-        if token is None or token.token_type is not _T.STRING:
+        if token is None or token.kind is not TokenKind.STRING:
             self.fail()
         self.index += 1
         if self.accept("hour", "to"):
@@ -170,12 +167,12 @@ class SessionParser(TokenReader):
         token = self.peek()
         if token is None:
             self.fail()
-        if token.token_type in _VALUE_KINDS:
+        if token.kind in _VALUE_KINDS:
             self.index += 1
             return sign.removeprefix("+") + token.text
         if sign:
             self.fail()
-        if token.token_type is _T.IDENTIFIER:
+        if token.kind is TokenKind.NAME:
             return self.name().text
         if not token.text.replace("_", "a").replace("-", "a").replace("/", "a").isalnum():
             self.fail()
@@ -234,31 +231,29 @@ class SessionParser(TokenReader):
         self.index = reader.index
         return found
 
-    def execute(self, query: ParseQuery, prefix: str) -> ExecuteTree:
+    def execute(self, expressions: ReadExpressions, prefix: str) -> ExecuteTree:
         name = self.name()
-        arguments: tuple[exp.Expr, ...] = ()
+        arguments: tuple[ast.Node, ...] = ()
         if self.index < len(self.tokens):
             opening = self.tokens[self.index]
             self.expect("(")
             if self.accept(")"):
                 self.end()
                 return ExecuteTree(name.text, name.position, (), prefix)
-            if self.tokens[-1].token_type is not _T.R_PAREN:
+            if self.tokens[-1].word != ")":
                 self.index = len(self.tokens)
                 self.fail()
-            select = Token(
-                _T.SELECT, "SELECT", opening.line, opening.col, opening.start, opening.end
-            )
-            root, parameters = query([select, *self.tokens[self.index : -1]])
-            if not isinstance(root, exp.Select) or root.args.get("from_") or parameters:
+            found, parameters = expressions(self.tokens[self.index : -1])
+            if parameters:
                 raise SqlSyntaxError(
                     "EXECUTE takes constant expressions",
                     position=position_of_token(self.text, opening),
                 )
-            arguments = tuple(root.expressions)
+            arguments = tuple(found)
         return ExecuteTree(name.text, name.position, arguments, prefix)
 
     def _deallocate(self) -> DeallocateTree:
+        self.accept("prepare")
         position = self.position()
         if self.accept("all"):
             self.end()
@@ -332,6 +327,6 @@ class SessionParser(TokenReader):
                 self.expect(",")
             name = self.map_name()
             opening = self.peek()
-            listed = opening is not None and opening.token_type is _T.L_PAREN
+            listed = opening is not None and opening.word == "("
             tables.append((name, self.names() if listed else ()))
         return tuple(tables)

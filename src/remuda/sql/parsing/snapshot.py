@@ -14,9 +14,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from sqlglot.tokenizer_core import Token, TokenType
-
 from remuda.sql.parsing.token_reader import TokenReader
+from remuda.sql.text.lexemes import Token, TokenKind
 from remuda.sql.trees.snapshot import (
     CreateSnapshotTree,
     DropSnapshotTree,
@@ -133,7 +132,7 @@ class SnapshotParser(TokenReader):
 
     def _snapshot(self) -> Name:
         token = self.peek()
-        if token is not None and token.token_type is TokenType.STRING:
+        if token is not None and token.kind is TokenKind.STRING:
             position = self.position()
             self.index += 1
             return Name(token.text, position)
@@ -141,7 +140,7 @@ class SnapshotParser(TokenReader):
 
     def _number(self, hint: str = "Write the number of a cut.") -> int:
         token = self.peek()
-        if token is None or token.token_type is not TokenType.NUMBER or not token.text.isdigit():
+        if token is None or token.kind is not TokenKind.NUMBER or not token.text.isdigit():
             self.fail(hint)
         self.index += 1
         return int(token.text)

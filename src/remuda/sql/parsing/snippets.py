@@ -3,53 +3,45 @@ text that the catalog keeps."""
 
 from __future__ import annotations
 
-from sqlglot import exp
-from sqlglot.tokenizer_core import Token, TokenType
+from collections.abc import Sequence
 
-from remuda.errors import SqlSyntaxError, UndefinedParameter
+from remuda.errors import UndefinedParameter
+from remuda.sql.parsing.change_grammar import Grammar
 from remuda.sql.parsing.parser import parse_query_tokens
 from remuda.sql.scope.context import Context
+from remuda.sql.text.lexemes import Token, check_text
+from remuda.sql.text.lexer import tokenize
 from remuda.sql.text.places import position_at
-from remuda.sql.text.tokens import check_text, tokenize
+from remuda.sql.trees import ast
 from remuda.sql.trees.syntax import Snippet
 
 
-def expression_of(context: Context, snippet: Snippet) -> exp.Expr:
+def expression_of(context: Context, snippet: Snippet) -> ast.Node:
     """The expression that a snippet of the statement holds."""
-    return _expression(context.text, list(snippet.tokens))
+    return _expression(context.text, snippet.tokens)
 
 
-def parse_expression(text: str) -> exp.Expr:
+def parse_expression(text: str) -> ast.Node:
     """The expression that ``text`` is as a whole."""
     check_text(text)
     return _expression(text, tokenize(text))
 
 
-def _expression(text: str, tokens: list[Token]) -> exp.Expr:
-    first = tokens[0]
-    select = Token(TokenType.SELECT, "SELECT", first.line, first.col, first.start, first.start)
-    root, parameters = parse_query_tokens(text, [select, *tokens])
-    _refuse_parameters(text, parameters, "an expression of a definition")
-    assert isinstance(root, exp.Select)
-    items = root.expressions
-    extra = any(value for name, value in root.args.items() if name not in ("expressions", "kind"))
-    if len(items) != 1 or extra or isinstance(items[0], exp.Alias):
-        raise SqlSyntaxError(
-            "one expression is expected here", position=position_at(text, first.start)
-        )
-    node: exp.Expr = items[0]
-    node.parent = None
-    return node
+def _expression(text: str, tokens: Sequence[Token]) -> ast.Node:
+    grammar = Grammar(text, tokens)
+    found = grammar.whole_expression()
+    _refuse_parameters(text, grammar.parameters, "an expression of a definition")
+    return found
 
 
-def query_of(context: Context, snippet: Snippet) -> exp.Expr:
+def query_of(context: Context, snippet: Snippet) -> ast.Node:
     """The query that a snippet of the statement holds."""
-    root, parameters = parse_query_tokens(context.text, list(snippet.tokens))
+    root, parameters = parse_query_tokens(context.text, snippet.tokens)
     _refuse_parameters(context.text, parameters, "the query of a definition")
     return root
 
 
-def parse_query(text: str) -> exp.Expr:
+def parse_query(text: str) -> ast.Node:
     """The query that ``text`` is as a whole."""
     root, parameters = parse_query_tokens(text, tokenize(text))
     _refuse_parameters(text, parameters, "the query of a definition")

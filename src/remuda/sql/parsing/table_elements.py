@@ -16,11 +16,10 @@ from __future__ import annotations
 
 from typing import Final
 
-from sqlglot.tokenizer_core import TokenType
-
 from remuda.datatypes.sql import INTERVAL_FIELDS, SqlType
 from remuda.errors import InvalidDefinition, SqlSyntaxError
 from remuda.sql.parsing.token_reader import TokenReader
+from remuda.sql.text.lexemes import TokenKind
 from remuda.sql.text.types import array_of, type_from_name
 from remuda.sql.trees.syntax import (
     CheckDefinition,
@@ -32,7 +31,7 @@ from remuda.sql.trees.syntax import (
     UniqueDefinition,
 )
 
-_NOT_COLUMNS: Final = frozenset({"foreign", "foreign key", "exclude"})
+_NOT_COLUMNS: Final = frozenset({"foreign", "exclude"})
 _LIKE_OPTIONS: Final = frozenset(
     {"all", "comments", "compression", "constraints", "defaults", "generated", "identity"}
     | {"indexes", "statistics", "storage"}
@@ -40,9 +39,7 @@ _LIKE_OPTIONS: Final = frozenset(
 """Of LIKE: what is copied besides names, types and NOT NULL."""
 _COLUMN_OPTIONS: Final = frozenset({"references", "generated", "collate", "as"})
 _AFTER_DEFAULT: Final = frozenset(
-    {"not", "null", "primary", "primary key", "check", "constraint", "default", "not null"}
-    | {"unique"}
-    | _COLUMN_OPTIONS
+    {"not", "null", "primary", "check", "constraint", "default"} | {"unique"} | _COLUMN_OPTIONS
 )
 _TWO_WORD_TYPES: Final = {("double", "precision"), ("character", "varying")}
 _ZONE_WORDS: Final = ("time", "zone")
@@ -72,7 +69,7 @@ class ElementReader(TokenReader):
             found.uniques.append(self.unique(constraint))
         elif self.word() in _NOT_COLUMNS:
             self.unsupported(
-                f"the constraint {self.word().upper()}",
+                f"the constraint {self.word().upper()}" + " KEY" * (self.word() == "foreign"),
                 "PRIMARY KEY (column, ...), UNIQUE (column, ...), CHECK (...)",
             )
         elif constraint is not None:
@@ -199,7 +196,7 @@ class ElementReader(TokenReader):
         if not self.accept("["):
             return is_array
         token = self.peek()
-        if token is not None and token.token_type is TokenType.NUMBER and token.text.isdecimal():
+        if token is not None and token.kind is TokenKind.NUMBER and token.text.isdecimal():
             self.index += 1
         self.expect("]")
         return True
@@ -227,7 +224,7 @@ class ElementReader(TokenReader):
         found: list[int] = []
         while True:
             token = self.peek()
-            if token is None or token.token_type is not TokenType.NUMBER:
+            if token is None or token.kind is not TokenKind.NUMBER:
                 self.fail()
             if not token.text.isdecimal():
                 self.fail()

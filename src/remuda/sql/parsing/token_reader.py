@@ -5,17 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from typing import Final, NoReturn
 
-from sqlglot.tokenizer_core import Token, TokenType
-
 from remuda.errors import NotSupported, Position, SqlSyntaxError, UndefinedSchema
-from remuda.sql.text.places import end_of, position_at, position_of_token
-from remuda.sql.text.tokens import CALL_MARK, near
+from remuda.sql.text.lexemes import Token, TokenKind, end_of, near, position_of_token
+from remuda.sql.text.places import position_at
 from remuda.sql.trees.syntax import Name, Snippet
 
-_T = TokenType
-_NOT_NAMES: Final = frozenset({_T.STRING, _T.NUMBER, _T.PARAMETER, _T.PLACEHOLDER})
-_OPENING: Final = frozenset({_T.L_PAREN, _T.L_BRACKET, _T.CASE})
-_CLOSING: Final = frozenset({_T.R_PAREN, _T.R_BRACKET, _T.END})
+_OPENING: Final = frozenset({"(", "[", "case"})
+_CLOSING: Final = frozenset({")", "]", "end"})
 PUBLIC: Final = "public"
 """The schema of all maps and views."""
 
@@ -36,9 +32,9 @@ class TokenReader:
     def word(self) -> str:
         """The current token as a lower-case word; "" at the end and for quoted text."""
         token = self.peek()
-        if token is None or token.token_type in (_T.STRING, _T.IDENTIFIER):
+        if token is None:
             return ""
-        return " ".join(token.text.removeprefix(CALL_MARK).lower().split())
+        return token.word or (token.text if token.kind is TokenKind.NUMBER else "")
 
     def fail(self, hint: str = "") -> NoReturn:
         token = self.peek()
@@ -53,21 +49,12 @@ class TokenReader:
         return end_of(self.text) if token is None else position_of_token(self.text, token)
 
     def accept(self, *words: str) -> bool:
-        """Skip ``words`` if they come next. A multi-word keyword may be one token or several."""
-        start = self.index
-        wanted = list(words)
-        while wanted:
-            current = self.word()
-            if not current:
-                break
-            parts = current.split()
-            if wanted[: len(parts)] != parts:
-                break
-            del wanted[: len(parts)]
-            self.index += 1
-        if wanted:
-            self.index = start
-        return not wanted
+        """Skip ``words`` if they come next."""
+        following = self.tokens[self.index : self.index + len(words)]
+        if tuple(token.word for token in following) != words:
+            return False
+        self.index += len(words)
+        return True
 
     def expect(self, *words: str, hint: str = "") -> None:
         if not self.accept(*words):
@@ -88,17 +75,12 @@ class TokenReader:
 
     def name(self, hint: str = "") -> Name:
         token = self.peek()
-        if token is None or token.token_type in _NOT_NAMES:
+        if token is None or token.kind not in (TokenKind.WORD, TokenKind.NAME):
             self.fail(hint)
-        text = token.text.removeprefix(CALL_MARK)
-        if token.token_type is _T.IDENTIFIER:
-            if not text:
-                raise SqlSyntaxError("zero-length delimited identifier", position=self.position())
-        elif not text.replace("_", "a").replace("$", "a").isalnum():
-            self.fail(hint)
-        else:
-            text = text.lower()
         position = self.position()
+        text = token.word or token.text
+        if not text:
+            raise SqlSyntaxError("zero-length delimited identifier", position=position)
         self.index += 1
         return Name(text, position)
 
@@ -131,7 +113,7 @@ class TokenReader:
 
     def string(self, hint: str = "") -> Token:
         token = self.peek()
-        if token is None or token.token_type is not _T.STRING:
+        if token is None or token.kind is not TokenKind.STRING:
             self.fail(hint)
         self.index += 1
         return token
@@ -155,18 +137,10 @@ class TokenReader:
         depth, end = 0, self.index
         while end < len(self.tokens):
             token = self.tokens[end]
-            kind = token.token_type
-            if depth == 0 and (
-                kind in (_T.COMMA, _T.R_PAREN)
-                or (
-                    end > self.index
-                    and kind is not _T.STRING
-                    and kind is not _T.IDENTIFIER
-                    and token.text.lower() in stops
-                )
-            ):
+            word = token.word
+            if depth == 0 and (word in (",", ")") or (end > self.index and word in stops)):
                 break
-            depth += (kind in _OPENING) - (kind in _CLOSING)
+            depth += (word in _OPENING) - (word in _CLOSING)
             end += 1
         return self._snippet(end)
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from sqlglot import exp
-
 from remuda.datatypes.sql import array
 from remuda.errors import SqlSyntaxError
 from remuda.plan.expression import (
@@ -18,20 +16,14 @@ from remuda.plan.logical import Aggregate, Logical, OutputColumn, Project, Sort
 from remuda.sql.expressions.expressions import ExpressionBinder, register
 from remuda.sql.expressions.nested import array_value
 from remuda.sql.expressions.subqueries import query_in, scalar_of
+from remuda.sql.trees import ast
 
 
-def _array(binder: ExpressionBinder, node: exp.Array) -> Expression:
-    """``ARRAY[...]`` or ``ARRAY(query)``"""
-    parts = node.expressions
-    # The parser gives brackets a mark, and parentheses none.
-    if len(parts) == 1 and "value_constructor" not in node.args and query_in(parts[0]) is not None:
-        return _array_of_query(binder, parts[0])
-    return array_value(binder, node)
-
-
-def _array_of_query(binder: ExpressionBinder, node: exp.Expr) -> Expression:
+def _array_of_query(binder: ExpressionBinder, whole: ast.ArrayQuery) -> Expression:
     """Raises SqlSyntaxError for more than one column. Without rows it is an empty array."""
-    context = binder.context
+    context, node = binder.context, whole.this
+    if query_in(node) is None:
+        raise context.error(SqlSyntaxError, "ARRAY(...) takes a query", node, "Write ARRAY[...].")
     plan = binder.surroundings.subquery(node)
     if len(plan.output) != 1:
         raise context.error(SqlSyntaxError, "subquery must return only one column", node)
@@ -74,4 +66,5 @@ def _first(plan: Logical) -> Expression:
     return ColumnRef(column.type, column.id, column.name)
 
 
-register(exp.Array, _array, "expressions", "bracket_notation", "value_constructor")
+register(ast.Array, array_value, "expressions")
+register(ast.ArrayQuery, _array_of_query, "this")

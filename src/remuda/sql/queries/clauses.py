@@ -6,8 +6,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from sqlglot import exp
-
 from remuda.datatypes.sql import BIGINT
 from remuda.errors import (
     AmbiguousColumn,
@@ -23,23 +21,24 @@ from remuda.sql.expressions.expressions import Embedding, ExpressionBinder
 from remuda.sql.queries.first_rows import limited_by_columns, with_ties
 from remuda.sql.scope.context import Context, identifier
 from remuda.sql.scope.scope import Scope, is_of_this_level
+from remuda.sql.trees import ast
 
 
-def ordinal_of(node: exp.Expr) -> int | None:
+def ordinal_of(node: ast.Node) -> int | None:
     inner = node.unnest()
-    if isinstance(inner, exp.Literal) and not inner.args["is_string"]:
+    if isinstance(inner, ast.Literal) and not inner.args["is_string"]:
         return int(inner.this) if str(inner.this).isdecimal() else None
     return None
 
 
-def refuse_constant(context: Context, node: exp.Expr, clause: str) -> None:
+def refuse_constant(context: Context, node: ast.Node, clause: str) -> None:
     """A number that is no place, a text, TRUE or NULL says nothing about rows."""
-    if isinstance(node.unnest(), exp.Literal | exp.Boolean | exp.Null):
+    if isinstance(node.unnest(), ast.Literal | ast.Boolean | ast.Null):
         raise context.error(SqlSyntaxError, f"non-integer constant in {clause}", node)
 
 
 def matching_output(
-    context: Context, items: Sequence[Any], node: exp.Column, clause: str = "ORDER BY"
+    context: Context, items: Sequence[Any], node: ast.Column, clause: str = "ORDER BY"
 ) -> int | None:
     """The index of the output column called like ``node``; AmbiguousColumn if two differ."""
     name = identifier(node.this)
@@ -51,85 +50,92 @@ def matching_output(
 
 _TRIM_NAMES: Final = {"LEADING": "ltrim", "TRAILING": "rtrim"}
 _SHORT_TYPE_NAMES: Final = {
-    exp.DType.BOOLEAN: "bool",
-    exp.DType.SMALLINT: "int2",
-    exp.DType.INT: "int4",
-    exp.DType.BIGINT: "int8",
-    exp.DType.FLOAT: "float4",
-    exp.DType.DOUBLE: "float8",
-    exp.DType.DECIMAL: "numeric",
-    exp.DType.VARCHAR: "varchar",
-    exp.DType.CHAR: "bpchar",
+    "boolean": "bool",
+    "smallint": "int2",
+    "integer": "int4",
+    "int": "int4",
+    "bigint": "int8",
+    "real": "float4",
+    "float": "float8",
+    "double": "float8",
+    "double precision": "float8",
+    "decimal": "numeric",
+    "dec": "numeric",
+    "character varying": "varchar",
+    "char": "bpchar",
+    "character": "bpchar",
+    "string": "text",
+    "datetime": "timestamp",
+    "timestamp with time zone": "timestamptz",
+    "time with time zone": "timetz",
 }
+"""Names of types -> those of PostgreSQL's catalog."""
 
 
-def default_name(node: exp.Expr) -> str:
+def default_name(node: ast.Node) -> str:
     """The name of an unnamed output column, as PostgreSQL chooses it."""
     inner = node.unnest()
-    if isinstance(inner, exp.Column):
+    if isinstance(inner, ast.Column):
         return identifier(inner.this)
-    if isinstance(inner, exp.Cast):
+    if isinstance(inner, ast.Cast):
         named = _strong_name(inner.this)
         if named is not None:
             return named
-        to = inner.args["to"]
-        while to.this is exp.DType.ARRAY and to.expressions:
-            to = to.expressions[0]
-        to = to.copy()
-        to.set("expressions", [])
-        return _SHORT_TYPE_NAMES.get(to.this) or to.sql("postgres").lower()
-    if isinstance(inner, exp.Filter | exp.Window | exp.RespectNulls | exp.WithinGroup):
+        name = str(inner.args["to"].this)
+        return _SHORT_TYPE_NAMES.get(name, name)
+    if isinstance(inner, ast.Filter | ast.Window | ast.RespectNulls | ast.WithinGroup):
         return default_name(inner.this)
-    if isinstance(inner, exp.Anonymous):
+    if isinstance(inner, ast.Call):
         return calls.function_name(inner)
-    if isinstance(inner, exp.Case):
+    if isinstance(inner, ast.Case):
         return _strong_name(inner.args.get("default")) or "case"
-    if isinstance(inner, exp.Trim):
+    if isinstance(inner, ast.Trim):
         return _TRIM_NAMES.get(str(inner.args.get("position")).upper(), "btrim")
-    if isinstance(inner, exp.Bracket):
+    if isinstance(inner, ast.Bracket):
         return default_name(inner.this)
-    if isinstance(inner, exp.Dot):
+    if isinstance(inner, ast.Dot):
         return identifier(inner.expression)
-    if isinstance(inner, exp.Select):
+    if isinstance(inner, ast.Select):
         # Parentheses around a query are gone as well.
         selected = inner.expressions
-        first = selected[0] if selected else exp.Null()
+        first = selected[0] if selected else ast.Null()
         return (
-            identifier(first.args["alias"]) if isinstance(first, exp.Alias) else default_name(first)
+            identifier(first.args["alias"]) if isinstance(first, ast.Alias) else default_name(first)
         )
-    names: dict[type[exp.Expr], str] = {
-        exp.Exists: "exists",
-        exp.Extract: "extract",
-        exp.Array: "array",
-        exp.Tuple: "row",
-        exp.AtTimeZone: "timezone",
-        exp.Substring: "substring",
-        exp.StrPosition: "position",
-        exp.CurrentDate: "current_date",
-        exp.CurrentCatalog: "current_catalog",
-        exp.CurrentSchema: "current_schema",
-        exp.CurrentUser: "current_user",
-        exp.SessionUser: "session_user",
-        exp.CurrentTimestamp: "current_timestamp",
-        exp.Localtimestamp: "localtimestamp",
-        exp.CurrentTime: "current_time",
-        exp.Localtime: "localtime",
-        exp.Overlay: "overlay",
-        exp.Overlaps: "overlaps",
-        exp.Explode: "unnest",
-        exp.Date: "date",
+    names: dict[type[ast.Node], str] = {
+        ast.Exists: "exists",
+        ast.Extract: "extract",
+        ast.Array: "array",
+        ast.ArrayQuery: "array",
+        ast.IntervalLiteral: "interval",
+        ast.Tuple: "row",
+        ast.AtTimeZone: "timezone",
+        ast.Substring: "substring",
+        ast.StrPosition: "position",
+        ast.CurrentDate: "current_date",
+        ast.CurrentCatalog: "current_catalog",
+        ast.CurrentSchema: "current_schema",
+        ast.CurrentUser: "current_user",
+        ast.SessionUser: "session_user",
+        ast.CurrentTimestamp: "current_timestamp",
+        ast.Localtimestamp: "localtimestamp",
+        ast.CurrentTime: "current_time",
+        ast.Localtime: "localtime",
+        ast.Overlay: "overlay",
+        ast.Overlaps: "overlaps",
+        ast.Date: "date",
     }
     return names.get(type(inner), "?column?")
 
 
-def _strong_name(node: exp.Expr | None) -> str | None:
+def _strong_name(node: ast.Node | None) -> str | None:
     """The name of ``node`` if it is stronger than that of a CASE or a cast around it."""
     inner = None if node is None else node.unnest()
-    if isinstance(inner, exp.Cast):
+    if isinstance(inner, ast.Cast):
         return _strong_name(inner.this)
-    if isinstance(inner, exp.Case):
+    if isinstance(inner, ast.Case):
         return _strong_name(inner.args.get("default"))
-    if inner is None or isinstance(inner, exp.Boolean):
+    if inner is None or isinstance(inner, ast.Boolean):
         return None
     named = default_name(inner)
     return None if named == "?column?" else named
@@ -141,10 +147,10 @@ class RowCounts:
     ``level`` has the columns of this query and, in its parents, of those around it."""
 
     context: Context
-    plan_of: Callable[[exp.Expr], Logical]
+    plan_of: Callable[[ast.Node], Logical]
     level: Scope
 
-    def bound(self, node: exp.Expr, clause: str) -> Expression | None:
+    def bound(self, node: ast.Node, clause: str) -> Expression | None:
         """A BIGINT; None for NULL, which stands for no limit."""
         self._refuse_own_columns(node, clause)
         binder = ExpressionBinder(
@@ -160,10 +166,10 @@ class RowCounts:
                 raise self.context.error(kind, f"{clause} must not be negative", node)
         return value
 
-    def _refuse_own_columns(self, node: exp.Expr, clause: str) -> None:
-        outside = node.walk(prune=lambda part: isinstance(part, exp.Query))
+    def _refuse_own_columns(self, node: ast.Node, clause: str) -> None:
+        outside = node.walk(prune=lambda part: isinstance(part, ast.Query))
         for part in outside:
-            if not isinstance(part, exp.Column) or isinstance(part.this, exp.Star):
+            if not isinstance(part, ast.Column) or isinstance(part.this, ast.Star):
                 continue
             alone = self.level.parent is None
             if alone or is_of_this_level(self.context, self.level, part):
@@ -172,7 +178,7 @@ class RowCounts:
                 )
 
 
-def limited(counts: RowCounts, plan: Logical, keys: tuple[SortKey, ...], node: exp.Expr) -> Logical:
+def limited(counts: RowCounts, plan: Logical, keys: tuple[SortKey, ...], node: ast.Node) -> Logical:
     """``plan`` under the ORDER BY keys and the LIMIT, OFFSET, FETCH of ``node``."""
     context = counts.context
     limit = offset = None
@@ -195,19 +201,11 @@ def limited(counts: RowCounts, plan: Logical, keys: tuple[SortKey, ...], node: e
 
 
 def _has_ties(
-    context: Context, clause: exp.Expr, keys: tuple[SortKey, ...], limit: Expression | None
+    context: Context, clause: ast.Node, keys: tuple[SortKey, ...], limit: Expression | None
 ) -> bool:
-    options = clause.args.get("limit_options")
-    if options is None or not options.args.get("with_ties"):
+    if not clause.args.get("with_ties"):
         return False
-    place = clause.args.get("count") or clause.args.get("expression")
-    if isinstance(clause, exp.Limit):
-        raise context.error(
-            SqlSyntaxError,
-            "LIMIT has no WITH TIES",
-            place,
-            hint="Write FETCH FIRST n ROWS WITH TIES.",
-        )
+    place = clause.args.get("count")
     if not keys:
         raise context.error(
             SqlSyntaxError, "WITH TIES cannot be specified without ORDER BY clause", place
@@ -224,17 +222,14 @@ def has_columns(count: Expression | None) -> bool:
     return count is not None and any(isinstance(part, ColumnRef) for part in walk(count))
 
 
-def _limit(counts: RowCounts, clause: exp.Expr) -> Expression | None:
+def _limit(counts: RowCounts, clause: ast.Node) -> Expression | None:
     context = counts.context
-    options = clause.args.get("limit_options")
-    if options is not None:
-        context.only(options, "rows", "with_ties")
-    if isinstance(clause, exp.Fetch):
-        context.only(clause, "direction", "count", "limit_options")
+    if isinstance(clause, ast.Fetch):
+        context.only(clause, "count", "with_ties")
         count = clause.args.get("count")
         return Literal(BIGINT, 1) if count is None else counts.bound(count, "FETCH")
-    context.only(clause, "expression", "limit_options")
+    context.only(clause, "expression")
     value = clause.args["expression"]
-    if isinstance(value, exp.Var) and str(value.this).upper() == "ALL":
+    if isinstance(value, ast.Var) and str(value.this).upper() == "ALL":
         return None
     return counts.bound(value, "LIMIT")

@@ -6,8 +6,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
-from sqlglot import exp
-
 from remuda.datatypes.coercion import as_decimal
 from remuda.datatypes.sql import BIGINT, DATE, DOUBLE, INTERVAL, TIME, TIMESTAMP, TIMESTAMPTZ, Kind
 from remuda.datatypes.texts.text import type_name
@@ -18,6 +16,7 @@ from remuda.sql.expressions.expressions import ExpressionBinder, Forbidding
 from remuda.sql.expressions.intervals import IntervalValue, interval_value, is_interval, is_text
 from remuda.sql.scope.context import Context
 from remuda.sql.scope.scope import Scope
+from remuda.sql.trees import ast
 
 _KINDS: Final = list(BoundKind)
 _OFFSETS: Final = (BoundKind.PRECEDING, BoundKind.FOLLOWING)
@@ -26,7 +25,7 @@ _OFFSETS: Final = (BoundKind.PRECEDING, BoundKind.FOLLOWING)
 class FrameBinder:
     """``place`` is where errors point that concern no part of the clause."""
 
-    def __init__(self, context: Context, spec: exp.WindowSpec, place: exp.Expr) -> None:
+    def __init__(self, context: Context, spec: ast.WindowSpec, place: ast.Node) -> None:
         self.context = context
         self.spec = spec
         self.place = place
@@ -67,7 +66,7 @@ class FrameBinder:
         exclude = self.spec.args.get("exclude")
         if exclude is None:
             return Exclusion.NO_OTHERS
-        return Exclusion(str(exclude.this if isinstance(exclude, exp.Expr) else exclude).upper())
+        return Exclusion(str(exclude.this if isinstance(exclude, ast.Node) else exclude).upper())
 
     def _check_kinds(self, start: BoundKind, end: BoundKind) -> None:
         if start is BoundKind.UNBOUNDED_FOLLOWING:
@@ -95,9 +94,9 @@ class FrameBinder:
         self._check_literal(value, node, side)
         return value
 
-    def _offset_node(self, side: str) -> exp.Expr:
-        node: exp.Expr = self.spec.args[side]
-        column = node.find(exp.Column)
+    def _offset_node(self, side: str) -> ast.Node:
+        node: ast.Node = self.spec.args[side]
+        column = node.find(ast.Column)
         if column is not None:
             raise self.context.error(
                 InvalidDefinition,
@@ -106,7 +105,7 @@ class FrameBinder:
             )
         return node
 
-    def _check_literal(self, value: Expression, node: exp.Expr, side: str) -> None:
+    def _check_literal(self, value: Expression, node: ast.Node, side: str) -> None:
         if not isinstance(value, Literal):
             return
         if value.value is None:
@@ -114,7 +113,7 @@ class FrameBinder:
         if isinstance(value.value, int | float) and value.value < 0:
             raise self._bad_offset(side, "negative", node)
 
-    def _bad_offset(self, side: str, what: str, node: exp.Expr) -> InvalidFrameOffset:
+    def _bad_offset(self, side: str, what: str, node: ast.Node) -> InvalidFrameOffset:
         return self.context.error(
             InvalidFrameOffset, f"frame {side}ing offset must not be {what}", node
         )
@@ -157,7 +156,7 @@ class FrameBinder:
         )
 
     def _interval_limit(
-        self, kind: BoundKind, side: str, key: Expression, node: exp.Expr, subtract: bool
+        self, kind: BoundKind, side: str, key: Expression, node: ast.Node, subtract: bool
     ) -> FrameBound:
         """Times of day count as intervals: a limit may lie beyond midnight."""
         value = interval_value(self.binder, node)
@@ -170,7 +169,7 @@ class FrameBinder:
         return FrameBound(kind, None, limit, _interval_text(value))
 
     def _numeric_limit(
-        self, kind: BoundKind, side: str, key: Expression, node: exp.Expr, subtract: bool
+        self, kind: BoundKind, side: str, key: Expression, node: ast.Node, subtract: bool
     ) -> FrameBound:
         """Integers count in DECIMAL and REAL in DOUBLE: a limit may lie beyond the key's range."""
         wide = DOUBLE if key.type.is_float else as_decimal(key.type)
@@ -190,7 +189,7 @@ def _interval_text(value: IntervalValue) -> str:
 
 
 def _kind(value: object, side: object) -> BoundKind:
-    if isinstance(value, exp.Expr):
+    if isinstance(value, ast.Node):
         return BoundKind(str(side).upper())
     text = str(value).upper()
     return BoundKind(text if text == "CURRENT ROW" else f"{text} {str(side).upper()}")

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 
-from sqlglot import exp
-
 from remuda.datatypes.sql import BOOLEAN, INTEGER
 from remuda.datatypes.values import PhysicalValue
 from remuda.errors import GroupingError
@@ -32,12 +30,13 @@ from remuda.sql.queries.functional_dependency import determined_columns
 from remuda.sql.queries.grouping_sets import GroupingSet
 from remuda.sql.queries.input_order import in_input_order
 from remuda.sql.scope.context import Context, identifier
+from remuda.sql.trees import ast
 
 GROUPING = "grouping"
 """Stands in expressions for GROUPING(...) until the grouping sets are known."""
 
 
-def refuse_grouping(context: Context, key: Expression, node: exp.Expr) -> None:
+def refuse_grouping(context: Context, key: Expression, node: ast.Node) -> None:
     """Raise GroupingError for a key with GROUPING(...), which an output column may bring."""
     if any(isinstance(part, Call) and part.function == GROUPING for part in walk(key)):
         raise context.error(GroupingError, "grouping operations are not allowed in GROUP BY", node)
@@ -182,7 +181,7 @@ class Grouping:
         return not (isinstance(key, ColumnRef) and key.column in plan.column_ids)
 
     def above(
-        self, expression: Expression, node: exp.Expr | None, extra: Collection[ColumnId]
+        self, expression: Expression, node: ast.Node | None, extra: Collection[ColumnId]
     ) -> Expression:
         """``expression`` over the output of the Aggregate: keys become references.
 
@@ -195,7 +194,7 @@ class Grouping:
         return self._rewrite(expression, node, allowed)
 
     def _rewrite(
-        self, expression: Expression, node: exp.Expr | None, allowed: set[ColumnId]
+        self, expression: Expression, node: ast.Node | None, allowed: set[ColumnId]
     ) -> Expression:
         if isinstance(expression, Call) and expression.function == GROUPING:
             return self._grouping_value(expression, node)
@@ -223,7 +222,7 @@ class Grouping:
         self._inside = False
         return with_children(expression, tuple(new))
 
-    def _grouping_value(self, call: Call, node: exp.Expr | None) -> Expression:
+    def _grouping_value(self, call: Call, node: ast.Node | None) -> Expression:
         """``GROUPING(a, b)``: in each set a bit per argument, the last one lowest, that is 1 where
         the argument is not in the set."""
         arguments = [self.key_like(argument) for argument in call.arguments]
@@ -248,11 +247,11 @@ class Grouping:
             return Call(BOOLEAN, "=", (self._number, sets[0]))
         return InList(BOOLEAN, self._number, tuple(sets))
 
-    def _ungrouped(self, column: ColumnRef, node: exp.Expr | None) -> GroupingError:
+    def _ungrouped(self, column: ColumnRef, node: ast.Node | None) -> GroupingError:
         place = node
         if node is not None:
-            for candidate in node.find_all(exp.Column):
-                if isinstance(candidate.this, exp.Identifier) and (
+            for candidate in node.find_all(ast.Column):
+                if isinstance(candidate.this, ast.Identifier) and (
                     identifier(candidate.this) == column.name
                 ):
                     place = candidate

@@ -7,14 +7,13 @@ from itertools import combinations, product
 from math import prod
 from typing import Final, TypeAlias
 
-from sqlglot import exp
-
 from remuda.errors import LimitExceeded, SqlSyntaxError
 from remuda.plan.expression import Expression
 from remuda.sql.scope.context import Context
+from remuda.sql.trees import ast
 
 GroupingSet: TypeAlias = tuple[Expression, ...]
-BindKey: TypeAlias = Callable[[exp.Expr], Expression]
+BindKey: TypeAlias = Callable[[ast.Node], Expression]
 
 SETS_MAX: Final = 4_096
 """Grouping sets of one query, as in PostgreSQL."""
@@ -22,7 +21,12 @@ CUBE_MAX: Final = 12
 """Elements of one CUBE: each more doubles the number of sets."""
 
 
-def grouping_sets(context: Context, node: exp.Group, bind_key: BindKey) -> list[GroupingSet]:
+def has_sets(node: ast.Group) -> bool:
+    """Whether the clause names more than plain keys."""
+    return node.find(ast.Rollup, ast.Cube, ast.GroupingSets) is not None
+
+
+def grouping_sets(context: Context, node: ast.Group, bind_key: BindKey) -> list[GroupingSet]:
     """The sets of a GROUP BY clause: every combination of one set of each of its elements.
 
     Raises LimitExceeded for too many of them.
@@ -37,12 +41,12 @@ def grouping_sets(context: Context, node: exp.Group, bind_key: BindKey) -> list[
     return combined
 
 
-def _sets_of(context: Context, node: exp.Expr, bind_key: BindKey) -> list[GroupingSet]:
+def _sets_of(context: Context, node: ast.Node, bind_key: BindKey) -> list[GroupingSet]:
     match node:
-        case exp.Rollup():
+        case ast.Rollup():
             parts = _composites(context, node, bind_key)
             return [_joined(parts[:length]) for length in range(len(parts), -1, -1)]
-        case exp.Cube():
+        case ast.Cube():
             parts = _composites(context, node, bind_key)
             if len(parts) > CUBE_MAX:
                 raise context.error(
@@ -50,7 +54,7 @@ def _sets_of(context: Context, node: exp.Expr, bind_key: BindKey) -> list[Groupi
                 )
             sizes = range(len(parts), -1, -1)
             return [_joined(chosen) for size in sizes for chosen in combinations(parts, size)]
-        case exp.GroupingSets():
+        case ast.GroupingSets():
             context.only(node, "expressions")
             _require_elements(context, node)
             nested = [_sets_of(context, element, bind_key) for element in node.expressions]
@@ -62,7 +66,7 @@ def _sets_of(context: Context, node: exp.Expr, bind_key: BindKey) -> list[Groupi
 
 
 def _composites(
-    context: Context, node: exp.Rollup | exp.Cube, bind_key: BindKey
+    context: Context, node: ast.Rollup | ast.Cube, bind_key: BindKey
 ) -> list[GroupingSet]:
     """The elements of ROLLUP or CUBE; ``(a, b)`` counts as one."""
     context.only(node, "expressions")
@@ -70,14 +74,14 @@ def _composites(
     return [_composite(element, bind_key) for element in node.expressions]
 
 
-def _composite(node: exp.Expr, bind_key: BindKey) -> GroupingSet:
+def _composite(node: ast.Node, bind_key: BindKey) -> GroupingSet:
     inner = node.unnest()
-    if isinstance(inner, exp.Tuple):
+    if isinstance(inner, ast.Tuple):
         return _joined([_composite(part, bind_key) for part in inner.expressions])
     return (bind_key(inner),)
 
 
-def _require_elements(context: Context, node: exp.Expr) -> None:
+def _require_elements(context: Context, node: ast.Node) -> None:
     if not node.expressions:
         raise context.error(SqlSyntaxError, 'syntax error at or near ")"', node)
 
@@ -86,7 +90,7 @@ def _joined(parts: Sequence[GroupingSet]) -> GroupingSet:
     return tuple(dict.fromkeys(key for part in parts for key in part))
 
 
-def _too_many(context: Context, node: exp.Expr) -> LimitExceeded:
+def _too_many(context: Context, node: ast.Node) -> LimitExceeded:
     return context.error(
         LimitExceeded, f"too many grouping sets present (maximum {SETS_MAX})", node
     )

@@ -6,8 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from sqlglot import exp
-
 from remuda.datatypes.coercion import common_type
 from remuda.datatypes.sql import VARCHAR, Kind, SqlType
 from remuda.errors import (
@@ -28,6 +26,7 @@ from remuda.sql.scope.context import Context, identifier
 from remuda.sql.scope.output import free_columns, one_row
 from remuda.sql.scope.scope import Scope
 from remuda.sql.scope.supplied import once
+from remuda.sql.trees import ast
 
 _TAIL: Final = {"order": "ORDER BY", "limit": "LIMIT", "offset": "OFFSET"}
 """Clauses that may follow parentheses as well as the query in them."""
@@ -51,36 +50,36 @@ class _Built:
         return self.plan
 
 
-def bind_query(context: Context, node: exp.Expr, environment: Environment) -> Logical:
+def bind_query(context: Context, node: ast.Node, environment: Environment) -> Logical:
     """The plan of a query; its output columns carry the result's names."""
     return analyze_query(context, node, environment).build()
 
 
-def analyze_query(context: Context, node: exp.Expr, environment: Environment) -> Pending:
+def analyze_query(context: Context, node: ast.Node, environment: Environment) -> Pending:
     environment = _with_common_tables(context, node, environment)
 
-    def nested(inner: exp.Expr, inner_environment: Environment) -> Logical:
+    def nested(inner: ast.Node, inner_environment: Environment) -> Logical:
         return bind_query(context, inner, inner_environment)
 
-    if isinstance(node, exp.Select):
+    if isinstance(node, ast.Select):
         select = SelectBinder(context, node, environment, nested)
         select.analyze()
         return select
-    if isinstance(node, exp.Subquery):
+    if isinstance(node, ast.Subquery):
         return _parenthesized(context, node, environment)
-    if isinstance(node, exp.SetOperation):
+    if isinstance(node, ast.SetOperation):
         return _Built(bind_set_operation(context, node, environment, analyze_query))
-    if isinstance(node, exp.Values):
+    if isinstance(node, ast.Values):
         return _values(context, node, environment)
-    if isinstance(node, exp.DML):
+    if isinstance(node, ast.Change):
         raise context.unsupported(
             f"{type(node).__name__.upper()} inside of this statement",
             node,
             hint="A WITH query that changes data stands in the WITH of a SELECT that is the whole "
             "statement.",
         )
-    names: dict[type[exp.Expr], str] = {
-        exp.Table: "a table in parentheses",
+    names: dict[type[ast.Node], str] = {
+        ast.Table: "a table in parentheses",
     }
     what = names.get(type(node), type(node).__name__.upper())
     raise context.unsupported(
@@ -91,16 +90,16 @@ def analyze_query(context: Context, node: exp.Expr, environment: Environment) ->
 # --- WITH --------------------------------------------------------------------------------------
 
 
-def _with_common_tables(context: Context, node: exp.Expr, environment: Environment) -> Environment:
+def _with_common_tables(context: Context, node: ast.Node, environment: Environment) -> Environment:
     clause = node.args.get("with_")
     if clause is None:
         return environment
-    context.only(clause, "expressions", "recursive", "search")
+    context.only(clause, "expressions", "recursive")
     inner = Environment(dict(environment.tables), environment.parent)
     own: set[str] = set()
     recursive = bool(clause.args.get("recursive"))
     for entry in in_order(context, clause.expressions) if recursive else clause.expressions:
-        context.only(entry, "this", "alias", "materialized")
+        context.only(entry, "this", "alias", "materialized", "search")
         alias = entry.args["alias"]
         context.only(alias, "this", "columns")
         name = identifier(alias.this)
@@ -112,7 +111,7 @@ def _with_common_tables(context: Context, node: exp.Expr, environment: Environme
         seen = Environment(dict(inner.tables), environment.parent)
         common = CommonTable(entry.this, list(alias.args.get("columns") or ()), seen)
         context.count_relation(alias)
-        search = clause.args.get("search") if entry is clause.expressions[-1] else None
+        search = entry.args.get("search")
         if search is not None and not (recursive and is_recursive(entry)):
             raise context.error(SqlSyntaxError, "WITH query is not recursive", alias)
         if recursive and is_recursive(entry):
@@ -132,13 +131,13 @@ def _with_common_tables(context: Context, node: exp.Expr, environment: Environme
 # --- parentheses and set operations ------------------------------------------------------------
 
 
-def _parenthesized(context: Context, node: exp.Subquery, environment: Environment) -> Pending:
+def _parenthesized(context: Context, node: ast.Subquery, environment: Environment) -> Pending:
     """``(query) [ORDER BY ...] [LIMIT ...]``; the alias belongs to whoever reads it in FROM."""
     context.only(node, "this", "alias", "with_", "joins", *_TAIL)
     return analyze_query(context, _with_tail(context, node.this, node), environment)
 
 
-def _with_tail(context: Context, inner: exp.Expr, outer: exp.Expr) -> exp.Expr:
+def _with_tail(context: Context, inner: ast.Node, outer: ast.Node) -> ast.Node:
     """``inner`` under the ORDER BY, LIMIT and OFFSET that follow its parentheses."""
     tail = {name: outer.args[name] for name in _TAIL if outer.args.get(name)}
     if not tail:
@@ -148,13 +147,10 @@ def _with_tail(context: Context, inner: exp.Expr, outer: exp.Expr) -> exp.Expr:
             raise context.error(
                 SqlSyntaxError, f"multiple {_TAIL[name]} clauses not allowed", clause
             )
-    merged = inner.copy()
-    for name, clause in tail.items():
-        merged.set(name, clause.copy())
-    return merged
+    return inner.with_args(**tail)
 
 
-def _values(context: Context, node: exp.Values, environment: Environment) -> Pending:
+def _values(context: Context, node: ast.Values, environment: Environment) -> Pending:
     context.only(node, "expressions", "alias", "with_", *_TAIL)
     values = ValuesBinder(context, node, environment)
     if not any(node.args.get(name) for name in _TAIL):
@@ -174,17 +170,17 @@ def _values(context: Context, node: exp.Values, environment: Environment) -> Pen
 class ValuesBinder:
     """VALUES (...), (...): analyzed rows that can still take types from an INSERT or a UNION."""
 
-    def __init__(self, context: Context, node: exp.Values, environment: Environment) -> None:
+    def __init__(self, context: Context, node: ast.Values, environment: Environment) -> None:
         self.context = context
         self.binder = ExpressionBinder(
             context,
             Scope(parent=environment.parent),
             Embedding(context, "VALUES", lambda inner: bind_query(context, inner, environment)),
         )
-        self.nodes: list[list[exp.Expr]] = []
+        self.nodes: list[list[ast.Node]] = []
         self.rows: list[list[Expression]] = []
         for row in node.expressions:
-            cells = list(row.expressions) if isinstance(row, exp.Tuple) else [row]
+            cells = list(row.expressions) if isinstance(row, ast.Tuple) else [row]
             if not cells:
                 raise context.error(SqlSyntaxError, 'syntax error at or near ")"', row)
             if self.nodes and len(cells) != len(self.nodes[0]):

@@ -10,8 +10,6 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Protocol
 
-from sqlglot import exp
-
 from remuda.datatypes.coercion import common_type, is_comparable
 from remuda.datatypes.schema import Column
 from remuda.datatypes.sql import QUOTIENT_STEP, VARCHAR, Kind, SqlType, computed_decimal
@@ -35,6 +33,7 @@ from remuda.sql.queries.set_operations import converted
 from remuda.sql.scope.context import Context, identifier
 from remuda.sql.scope.output import free_references
 from remuda.sql.scope.supplied import supplied
+from remuda.sql.trees import ast
 
 
 class Terms(Protocol):
@@ -57,9 +56,9 @@ _INEXACT_DECIMAL = computed_decimal(SCALE_OF_INEXACT, QUOTIENT_STEP, 0)
 WIDENINGS_MAX = 4
 
 
-def references(node: exp.Expr, name: str) -> Iterator[exp.Table]:
+def references(node: ast.Node, name: str) -> Iterator[ast.Table]:
     """The places in ``node`` that mean the CTE ``name`` of an enclosing WITH."""
-    pending: list[exp.Expr] = [node]
+    pending: list[ast.Node] = [node]
     while pending:
         current = pending.pop()
         clause = current.args.get("with_")
@@ -67,20 +66,20 @@ def references(node: exp.Expr, name: str) -> Iterator[exp.Table]:
             identifier(entry.args["alias"].this) == name for entry in clause.expressions
         ):
             continue
-        if isinstance(current, exp.Table) and _names(current, name):
+        if isinstance(current, ast.Table) and _names(current, name):
             yield current
-        pending += list(current.iter_expressions())
+        pending += list(current.children())
 
 
-def _names(table: exp.Table, name: str) -> bool:
+def _names(table: ast.Table, name: str) -> bool:
     return (
-        isinstance(table.this, exp.Identifier)
+        isinstance(table.this, ast.Identifier)
         and table.args.get("db") is None
         and identifier(table.this) == name
     )
 
 
-def in_order(context: Context, entries: Sequence[exp.Expr]) -> list[exp.Expr]:
+def in_order(context: Context, entries: Sequence[ast.Node]) -> list[ast.Node]:
     """The CTEs of WITH RECURSIVE, those that others read before these."""
     names = [identifier(entry.args["alias"].this) for entry in entries]
     needs = [
@@ -102,11 +101,11 @@ def in_order(context: Context, entries: Sequence[exp.Expr]) -> list[exp.Expr]:
     return [entries[at] for at in done]
 
 
-def _reads(entry: exp.Expr, name: str) -> bool:
+def _reads(entry: ast.Node, name: str) -> bool:
     return next(references(entry.this, name), None) is not None
 
 
-def is_recursive(entry: exp.Expr) -> bool:
+def is_recursive(entry: ast.Node) -> bool:
     return _reads(entry, identifier(entry.args["alias"].this))
 
 
@@ -118,7 +117,7 @@ class RecursionBinder:
         context: Context,
         name: str,
         common: CommonTable,
-        analyze: Callable[[exp.Expr, Environment], Terms],
+        analyze: Callable[[ast.Node, Environment], Terms],
     ) -> None:
         """``analyze`` reads a query."""
         self.context = context
@@ -126,7 +125,7 @@ class RecursionBinder:
         self.common = common
         self.analyze = analyze
 
-    def bind(self, search: exp.Expr | None = None) -> Callable[[], Logical]:
+    def bind(self, search: ast.Node | None = None) -> Callable[[], Logical]:
         """What makes the relation for each place that reads it; ``search`` is the clause SEARCH or
         CYCLE."""
         context, name = self.context, self.name
@@ -135,7 +134,7 @@ class RecursionBinder:
         if search is not None:
             names = self.analyze(union.args["this"], self.common.environment).names
             union, names = with_search(context, name, self._column_names(names), union, search)
-            self.common.columns = [exp.to_identifier(column, quoted=True) for column in names]
+            self.common.columns = [ast.name(column) for column in names]
         columns, base, step = self._terms(union)
         free = {**free_references(base), **free_references(step)}
         if free and (is_by_chance(base) or is_by_chance(step)):
@@ -166,7 +165,7 @@ class RecursionBinder:
             outer=[free[column] for column in sorted(free)],
         )
 
-    def _terms(self, union: exp.Union) -> tuple[list[Column], Logical, Logical]:
+    def _terms(self, union: ast.Union) -> tuple[list[Column], Logical, Logical]:
         """Columns, base and step, of the same types."""
         context, environment = self.context, self.common.environment
         self._working = context.unique(f"working table of {self.name}")
@@ -211,7 +210,7 @@ class RecursionBinder:
         return [identifier(column) for column in given] + list(names[len(given) :])
 
     def _overall(
-        self, union: exp.Union, base: Sequence[SqlType], step: Sequence[SqlType]
+        self, union: ast.Union, base: Sequence[SqlType], step: Sequence[SqlType]
     ) -> list[SqlType]:
         """The types of both terms together; they differ from the base's only in length or scale."""
         if len(base) != len(step):
@@ -236,12 +235,12 @@ class RecursionBinder:
         return overall
 
     def _type_mismatch(
-        self, union: exp.Union, index: int, have: SqlType, both: SqlType
+        self, union: ast.Union, index: int, have: SqlType, both: SqlType
     ) -> TypeMismatch:
         left = union.args["this"]
-        while isinstance(left, exp.Subquery | exp.SetOperation):
+        while isinstance(left, ast.Subquery | ast.SetOperation):
             left = left.this
-        selected = left.expressions if isinstance(left, exp.Select) else []
+        selected = left.expressions if isinstance(left, ast.Select) else []
         return self.context.error(
             TypeMismatch,
             f'recursive query "{self.name}" column {index + 1} has type {type_name(have)} in '
@@ -254,28 +253,28 @@ class RecursionBinder:
 # --- the restrictions --------------------------------------------------------------------------
 
 
-def _form(context: Context, name: str, node: exp.Expr) -> exp.Union:
+def _form(context: Context, name: str, node: ast.Node) -> ast.Union:
     """The UNION of the two terms."""
-    while isinstance(node, exp.Subquery):
+    while isinstance(node, ast.Subquery):
         node = node.this
-    if type(node) is not exp.Union:
+    if type(node) is not ast.Union:
         raise context.error(
             InvalidRecursion,
             f'recursive query "{name}" does not have the form '
             "non-recursive-term UNION [ALL] recursive-term",
-            node if isinstance(node, exp.SetOperation) else next(references(node, name)),
+            node if isinstance(node, ast.SetOperation) else next(references(node, name)),
         )
     for part, what in (("order", "ORDER BY"), ("limit", "LIMIT"), ("offset", "OFFSET")):
         if node.args.get(part) is not None:
             clause = node.args[part]
-            what = "FETCH" if isinstance(clause, exp.Fetch) else what  # noqa: PLW2901
+            what = "FETCH" if isinstance(clause, ast.Fetch) else what  # noqa: PLW2901
             raise context.error(
                 NotSupported, f"{what} in a recursive query is not implemented", clause
             )
     return node
 
 
-def _check(context: Context, name: str, union: exp.Union) -> None:
+def _check(context: Context, name: str, union: ast.Union) -> None:
     early = next(references(union.args["this"], name), None)
     if early is not None:
         raise _refused(context, name, "must not appear within its non-recursive term", early)
@@ -288,28 +287,36 @@ def _check(context: Context, name: str, union: exp.Union) -> None:
             union,
         )
     found.sort(key=_offset)
+    above = _parents(union)
     for reference in found:
-        where = _forbidden_place(reference, union)
+        where = _forbidden_place(reference, union, above)
         if where is not None:
             raise _refused(context, name, f"must not appear within {where}", reference)
     if len(found) > 1:
         raise _refused(context, name, "must not appear more than once", found[1])
-    _check_aggregates(context, found[0])
+    _check_aggregates(context, found[0], above)
 
 
-def _offset(table: exp.Table) -> int:
-    return int(table.this.meta.get("start", 0))
+def _offset(table: ast.Table) -> int:
+    return int(table.this.start)
 
 
-def _refused(context: Context, name: str, what: str, place: exp.Expr) -> InvalidRecursion:
+def _parents(root: ast.Node) -> dict[int, ast.Node]:
+    """The node that each node below ``root`` is a part of, by its identity."""
+    return {id(child): node for node in root.walk() for child in node.children()}
+
+
+def _refused(context: Context, name: str, what: str, place: ast.Node) -> InvalidRecursion:
     return context.error(InvalidRecursion, f'recursive reference to query "{name}" {what}', place)
 
 
-def _forbidden_place(reference: exp.Expr, union: exp.Union) -> str | None:
+def _forbidden_place(
+    reference: ast.Node, union: ast.Union, parents: dict[int, ast.Node]
+) -> str | None:
     """The first thing around ``reference``, below ``union``, that would need all rows at once."""
-    node: exp.Expr = reference
-    while node is not union and node.parent is not None:
-        above = node.parent
+    node: ast.Node = reference
+    while node is not union:
+        above = parents[id(node)]
         where = _forbidden(node, above)
         if where is not None:
             return where
@@ -317,32 +324,32 @@ def _forbidden_place(reference: exp.Expr, union: exp.Union) -> str | None:
     return None
 
 
-def _forbidden(node: exp.Expr, above: exp.Expr) -> str | None:
-    if isinstance(node, exp.Query) and not isinstance(
-        above, exp.From | exp.Join | exp.Subquery | exp.SetOperation | exp.CTE | exp.Table
+def _forbidden(node: ast.Node, above: ast.Node) -> str | None:
+    if isinstance(node, ast.Query) and not isinstance(
+        above, ast.From | ast.Join | ast.Subquery | ast.SetOperation | ast.CTE | ast.Table
     ):
         return "a subquery"
-    if isinstance(node, exp.Subquery) and not isinstance(
-        above, exp.From | exp.Join | exp.Subquery | exp.SetOperation | exp.CTE | exp.Lateral
+    if isinstance(node, ast.Subquery) and not isinstance(
+        above, ast.From | ast.Join | ast.Subquery | ast.SetOperation | ast.CTE | ast.Lateral
     ):
         return "a subquery"
-    if isinstance(above, exp.Intersect):
+    if isinstance(above, ast.Intersect):
         return "INTERSECT"
-    if isinstance(above, exp.Except) and above.args.get("expression") is node:
+    if isinstance(above, ast.Except) and above.args.get("expression") is node:
         return "EXCEPT"
     return _outer_join(node, above)
 
 
-def _outer_join(node: exp.Expr, above: exp.Expr) -> str | None:
+def _outer_join(node: ast.Node, above: ast.Node) -> str | None:
     """Whether ``node`` is on a side of an outer join that may be padded with NULL."""
-    joins: Sequence[exp.Expr] = above.args.get("joins") or ()
-    if isinstance(node, exp.Join):
+    joins: Sequence[ast.Node] = above.args.get("joins") or ()
+    if isinstance(node, ast.Join):
         side = str(node.args.get("side") or "")
         if side in ("LEFT", "FULL"):
             return "an outer join"
         at = next((i for i, join in enumerate(joins) if join is node), len(joins))
         joins = joins[at + 1 :]
-    elif not isinstance(node, exp.From) and above.args.get("this") is not node:
+    elif not isinstance(node, ast.From) and above.args.get("this") is not node:
         return None
     for join in joins:
         if not join.args.get("side") and not join.args.get("kind") and not join.args.get("on"):
@@ -352,25 +359,25 @@ def _outer_join(node: exp.Expr, above: exp.Expr) -> str | None:
     return None
 
 
-def _check_aggregates(context: Context, reference: exp.Table) -> None:
-    select = reference.find_ancestor(exp.Select)
+def _check_aggregates(context: Context, reference: ast.Table, parents: dict[int, ast.Node]) -> None:
+    select: ast.Node | None = reference
+    while select is not None and not isinstance(select, ast.Select):
+        select = parents.get(id(select))
     pending = [] if select is None else _own_parts(select)
     while pending:
         node = pending.pop()
-        if isinstance(node, exp.Query | exp.Subquery | exp.Window):
+        if isinstance(node, ast.Query | ast.Window):
             continue
-        if isinstance(node, exp.AggFunc) or (
-            isinstance(node, exp.Anonymous) and function_name(node) in AGGREGATE_FUNCTIONS
-        ):
+        if isinstance(node, ast.Call) and function_name(node) in AGGREGATE_FUNCTIONS:
             raise context.error(
                 InvalidRecursion,
                 "aggregate functions are not allowed in a recursive query's recursive term",
                 node,
             )
-        pending += list(node.iter_expressions())
+        pending += list(node.children())
 
 
-def _own_parts(select: exp.Select) -> list[exp.Expr]:
+def _own_parts(select: ast.Select) -> list[ast.Node]:
     parts = list(select.expressions)
     parts += [clause for key in ("having", "order") if (clause := select.args.get(key))]
     return parts

@@ -6,8 +6,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
-from sqlglot import exp
-
 from remuda.catalog.system_relations import system_relation
 from remuda.datatypes.schema import ROW_ID, MapSchema
 from remuda.datatypes.sql import unrestricted
@@ -39,8 +37,8 @@ from remuda.sql.scope.output import free_references, joined
 from remuda.sql.scope.schema_names import schema_name, system_scan
 from remuda.sql.scope.scope import Scope, column_refs
 from remuda.sql.scope.statements import told
-from remuda.sql.text.join_aliases import listed_alias
 from remuda.sql.text.suggest import closest
+from remuda.sql.trees import ast
 
 
 @dataclass(slots=True)
@@ -48,8 +46,8 @@ class CommonTable:
     """A CTE. Its plan is bound once for its errors; that plan serves the first use, later uses bind
     it again to get columns of their own."""
 
-    node: exp.Expr
-    columns: list[exp.Expr]
+    node: ast.Node
+    columns: list[ast.Node]
     environment: Environment
     first_plan: Logical | None = None
     make: Callable[[], Logical] | None = None
@@ -64,7 +62,7 @@ class Environment:
     parent: Scope | None = None
 
 
-QueryBinder: TypeAlias = Callable[[exp.Expr, Environment], Logical]
+QueryBinder: TypeAlias = Callable[[ast.Node, Environment], Logical]
 
 _SIDES: Final = {
     "": JoinKind.INNER,
@@ -85,17 +83,17 @@ class RelationBinder:
         self._left: list[Scope] = []
         """What stands to the left of the relation that is being bound, for LATERAL."""
 
-    def from_clause(self, first: exp.Expr, joins: list[exp.Expr]) -> tuple[Logical, Scope]:
+    def from_clause(self, first: ast.Node, joins: list[ast.Node]) -> tuple[Logical, Scope]:
         plan, scope = self.relation(first)
         scope.parent = self.environment.parent
         return self.joins(plan, scope, joins)
 
     def joins(
-        self, plan: Logical, scope: Scope, joins: list[exp.Expr] | None
+        self, plan: Logical, scope: Scope, joins: list[ast.Node] | None
     ) -> tuple[Logical, Scope]:
         """``a JOIN b ..., c JOIN d ...``: commas bind weaker than JOIN, so what they separate is
         joined first, and its conditions see nothing of what stands before the comma."""
-        found: list[tuple[Logical, Scope, exp.Expr | None]] = [(plan, scope, None)]
+        found: list[tuple[Logical, Scope, ast.Node | None]] = [(plan, scope, None)]
         for join in joins or ():
             left = [known for _, known, _ in found]
             if _is_comma(join):
@@ -111,7 +109,7 @@ class RelationBinder:
 
     # --- LATERAL ---
 
-    def _right_of(self, left: list[Scope], node: exp.Expr) -> tuple[Logical, Scope]:
+    def _right_of(self, left: list[Scope], node: ast.Node) -> tuple[Logical, Scope]:
         """The relation ``node``; if it is lateral, it sees ``left``."""
         known = len(self._left)
         self._left += left
@@ -137,8 +135,8 @@ class RelationBinder:
         around = Scope(parent=self.environment.parent, hidden=tuple(self._left))
         return Environment(self.environment.tables, around)
 
-    def lateral(self, node: exp.Lateral) -> tuple[Logical, Scope]:
-        self.context.only(node, "this", "alias", "view", "outer")
+    def lateral(self, node: ast.Lateral) -> tuple[Logical, Scope]:
+        self.context.only(node, "this", "alias")
         plan = self.bind_query(node.this, self._with_left())
         return self.aliased(plan, node)
 
@@ -148,7 +146,7 @@ class RelationBinder:
         left: Logical,
         right: Logical,
         condition: Expression | None,
-        node: exp.Expr | None,
+        node: ast.Node | None,
     ) -> Logical:
         """The join of both; a dependent one if the right side is lateral and uses the left."""
         result = joined(kind, left, right, condition)
@@ -165,27 +163,21 @@ class RelationBinder:
             )
         return DependentJoin(result.output, kind, left, right, condition)
 
-    def relation(self, node: exp.Expr) -> tuple[Logical, Scope]:
+    def relation(self, node: ast.Node) -> tuple[Logical, Scope]:
         self.context.count_relation(node)
         if is_table_function(node):
             return self.function(node)
-        if isinstance(node, exp.Lateral):
+        if isinstance(node, ast.Lateral):
             return self.lateral(node)
-        if isinstance(node, exp.Table) and isinstance(node.this, exp.Values):
-            # VALUES first in a join in parentheses: the parser hangs alias and joins around it.
-            plan, scope = self.aliased(self.bind_query(node.this, self.environment), node)
-            return self.joins(plan, scope, node.args.get("joins"))
-        if isinstance(node, exp.Table):
+        if isinstance(node, ast.Table):
             return self.table(node)
-        if isinstance(node, exp.Subquery):
+        if isinstance(node, ast.Subquery):
             return self.derived(node)
-        if isinstance(node, exp.Values):
-            return self.aliased(self.bind_query(node, self.environment), node)
         raise self.context.unsupported(f"{type(node).__name__} in FROM", node)
 
     # --- one relation ---
 
-    def table(self, node: exp.Table) -> tuple[Logical, Scope]:
+    def table(self, node: ast.Table) -> tuple[Logical, Scope]:
         self.context.only(node, "this", "alias", "joins", "sample", "db", "catalog")
         name, schema = identifier(node.this), schema_name(self.context, node)
         common = self.environment.tables.get(name) if schema is None else None
@@ -203,7 +195,7 @@ class RelationBinder:
             scope.of_table(oid)
         return self.joins(plan, scope, node.args.get("joins"))
 
-    def function(self, node: exp.Expr) -> tuple[Logical, Scope]:
+    def function(self, node: ast.Node) -> tuple[Logical, Scope]:
         """A function in FROM; it sees the relations to its left, with or without LATERAL."""
         found = bind_table_function(self.context, node, self._with_left().parent)
         alias = found.name
@@ -216,7 +208,7 @@ class RelationBinder:
             scope.single.add(alias)
         return self.joins(found.plan, scope, node.args.get("joins"))
 
-    def scan(self, name: str, node: exp.Table, schema_name: str | None = None) -> Logical:
+    def scan(self, name: str, node: ast.Table, schema_name: str | None = None) -> Logical:
         """A system relation, a map or a view."""
         alias = node.args.get("alias")
         shown = name if alias is None or alias.this is None else identifier(alias.this)
@@ -232,7 +224,7 @@ class RelationBinder:
         self.context.uses.add(name)
         return scan(self.context, schema, shown)
 
-    def _alone(self, _context: Context, node: exp.Expr) -> Logical:
+    def _alone(self, _context: Context, node: ast.Node) -> Logical:
         return self.bind_query(node, Environment())
 
     def common_table(self, name: str, common: CommonTable) -> Logical:
@@ -244,10 +236,10 @@ class RelationBinder:
             plan = bind_common_table(self.context, name, common, self.bind_query)
         return plan
 
-    def derived(self, node: exp.Subquery) -> tuple[Logical, Scope]:
+    def derived(self, node: ast.Subquery) -> tuple[Logical, Scope]:
         """A query in parentheses, or a join in parentheses."""
         inner = node.this
-        if isinstance(inner, exp.Table | exp.Subquery) and not _is_query(inner):
+        if isinstance(inner, ast.Table | ast.Subquery) and not _is_query(inner):
             self.context.only(node, "this", "alias", "joins")
             plan, scope = self.relation(inner)
             if node.args.get("alias") is not None:
@@ -261,7 +253,7 @@ class RelationBinder:
     def aliased(
         self,
         plan: Logical,
-        node: exp.Expr,
+        node: ast.Node,
         default: str = "",
         columns: list[tuple[str, Expression]] | None = None,
     ) -> tuple[Logical, Scope]:
@@ -280,7 +272,7 @@ class RelationBinder:
         return plan, scope
 
     def renamed(
-        self, columns: list[tuple[str, Expression]], names: list[exp.Expr], alias: str
+        self, columns: list[tuple[str, Expression]], names: list[ast.Node], alias: str
     ) -> list[tuple[str, Expression]]:
         hidden = [entry for entry in columns if entry[0] == ROW_ID]
         columns = [entry for entry in columns if entry[0] != ROW_ID]
@@ -294,7 +286,7 @@ class RelationBinder:
         renamed: list[tuple[str, Expression]] = []
         for index, (name, expression) in enumerate(columns):
             if index < len(names):
-                if not isinstance(names[index], exp.Identifier):
+                if not isinstance(names[index], ast.Identifier):
                     raise self.context.unsupported("a column definition list", names[index])
                 name = identifier(names[index])  # noqa: PLW2901
             if isinstance(expression, ColumnRef) and expression.name != name:
@@ -305,10 +297,10 @@ class RelationBinder:
     # --- joins ---
 
     def join(
-        self, left: Logical, scope: Scope, node: exp.Expr, seen: list[Scope]
+        self, left: Logical, scope: Scope, node: ast.Node, seen: list[Scope]
     ) -> tuple[Logical, Scope]:
         """``left JOIN right ...``; a lateral right side sees ``seen``."""
-        self.context.only(node, "this", "on", "using", "method", "side", "kind")
+        self.context.only(node, "this", "on", "using", "using_alias", "method", "side", "kind")
         side, kind = str(node.args.get("side") or ""), str(node.args.get("kind") or "")
         method = str(node.args.get("method") or "")
         if side not in _SIDES or kind not in ("", "INNER", "OUTER", "CROSS") or method not in (
@@ -321,9 +313,9 @@ class RelationBinder:
         self._check_condition(node, kind, method)
         join_kind = _SIDES[side]
         if method or using:
-            written, alias = listed_alias(using or ())
+            alias = node.args.get("using_alias")
             names = (
-                [(identifier(name), name) for name in written]
+                [(identifier(name), name) for name in using]
                 if using
                 else _common_names(scope, right_scope, node)
             )
@@ -331,7 +323,7 @@ class RelationBinder:
             if alias:
                 # It names the columns that both have, which stay visible without it.
                 visible = list(merged.visible)
-                merged.add(self.context, alias, visible[: len(names)], node.this)
+                merged.add(self.context, identifier(alias), visible[: len(names)], node.this)
                 merged.visible = visible
             return plan, merged
         scope.merge(right_scope, self.context, node.this)
@@ -345,7 +337,7 @@ class RelationBinder:
             condition = binder.condition(on, "JOIN/ON")
         return self._combined(join_kind, left, right, condition, node.this), scope
 
-    def _check_condition(self, node: exp.Expr, kind: str, method: str) -> None:
+    def _check_condition(self, node: ast.Node, kind: str, method: str) -> None:
         conditions = bool(node.args.get("on")) + bool(node.args.get("using")) + bool(method)
         needed = kind != "CROSS"
         if kind == "CROSS" and conditions:
@@ -367,8 +359,8 @@ class RelationBinder:
         scope: Scope,
         right: Logical,
         right_scope: Scope,
-        names: list[tuple[str, exp.Expr]],
-        node: exp.Expr,
+        names: list[tuple[str, ast.Node]],
+        node: ast.Node,
     ) -> tuple[Logical, Scope]:
         """JOIN USING: equal columns appear once, before all others."""
         convert = Converter(self.context)
@@ -395,7 +387,7 @@ class RelationBinder:
         condition = conjunction(tuple(conditions))
         return self._combined(kind, left, right, condition, node.this), result
 
-    def _using_column(self, scope: Scope, name: str, side: str, place: exp.Expr) -> Expression:
+    def _using_column(self, scope: Scope, name: str, side: str, place: ast.Node) -> Expression:
         found = scope.candidates(name)
         if not found:
             guess = closest(name, [n for n, _ in scope.visible])
@@ -414,32 +406,29 @@ class RelationBinder:
         return found[0]
 
 
-def _is_comma(join: exp.Expr) -> bool:
-    """Whether a comma stands before the relation, and not the word JOIN (after which the parser
-    looks for a PIVOT, and for a condition)."""
-    return not any(join.args.get(name) for name in _JOIN_WORDS) and "pivots" not in join.args
+def _is_comma(join: ast.Node) -> bool:
+    """Whether a comma stands before the relation, and not the word JOIN."""
+    return not any(join.args.get(name) for name in _JOIN_WORDS)
 
 
-def _with_some_column(node: exp.Subquery) -> exp.Subquery:
+def _with_some_column(node: ast.Subquery) -> ast.Subquery:
     """``(SELECT FROM m)`` with a column that nobody can name: only its rows count."""
-    if not isinstance(node.this, exp.Select) or node.this.expressions:
+    if not isinstance(node.this, ast.Select) or node.this.expressions:
         return node
-    node = node.copy()
-    hidden = exp.Identifier(this=ROW_ID, quoted=True)
-    node.this.set("expressions", [exp.Alias(this=exp.Literal.number(1), alias=hidden)])
-    return node
+    hidden = ast.Alias(this=ast.Literal.number(1), alias=ast.name(ROW_ID))
+    return node.with_args(this=node.this.with_args(expressions=[hidden]))
 
 
-def _is_query(node: exp.Expr) -> bool:
+def _is_query(node: ast.Node) -> bool:
     """Whether parentheses hold a query at last (and not a join)."""
-    while isinstance(node, exp.Subquery):
+    while isinstance(node, ast.Subquery):
         if node.args.get("alias") is not None or node.args.get("joins"):
             return False
         node = node.this
-    return isinstance(node, exp.Query | exp.Values) and not isinstance(node, exp.Table)
+    return isinstance(node, ast.Query)
 
 
-def _common_names(left: Scope, right: Scope, node: exp.Expr) -> list[tuple[str, exp.Expr]]:
+def _common_names(left: Scope, right: Scope, node: ast.Node) -> list[tuple[str, ast.Node]]:
     theirs = {name for name, _ in right.visible}
     place = node.this
     return [(name, place) for name in dict.fromkeys(n for n, _ in left.visible) if name in theirs]
@@ -470,7 +459,7 @@ def scan(context: Context, schema: MapSchema, alias: str) -> Scan:
 def undefined_map(
     context: Context,
     name: str,
-    node: exp.Expr | None,
+    node: ast.Node | None,
     tables: dict[str, CommonTable] | None = None,
 ) -> UndefinedMap:
     catalog = told(context.catalog)

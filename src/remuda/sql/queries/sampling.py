@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from typing import Final
 
-from sqlglot import exp
-
 from remuda.datatypes.sql import BOOLEAN, DOUBLE, TIMESTAMPTZ
 from remuda.errors import (
     InvalidSampleArgument,
@@ -23,11 +21,12 @@ from remuda.plan.logical import Filter, Logical, Scan
 from remuda.sql.expressions.expressions import ExpressionBinder, Forbidding
 from remuda.sql.scope.context import Context
 from remuda.sql.scope.scope import Scope
+from remuda.sql.trees import ast
 
 _METHODS: Final = ("bernoulli", "system")
 
 
-def sampled(context: Context, plan: Logical, node: exp.TableSample) -> Logical:
+def sampled(context: Context, plan: Logical, node: ast.TableSample) -> Logical:
     """The rows of ``plan`` that the sample has; raises NotSupported if it is not a map."""
     context.only(node, "method", "percent", "seed")
     if not isinstance(plan, Scan):
@@ -61,7 +60,7 @@ def sampled(context: Context, plan: Logical, node: exp.TableSample) -> Logical:
 
 
 def _number(
-    context: Context, node: exp.Expr | None, error: type[RemudaError], what: str
+    context: Context, node: ast.Node | None, error: type[RemudaError], what: str
 ) -> Expression:
     if node is None:
         raise context.error(error, f"TABLESAMPLE {what} is missing", node)

@@ -6,8 +6,6 @@ from collections.abc import Mapping, Sequence
 from itertools import takewhile
 from typing import Final
 
-from sqlglot import exp
-
 from remuda.datatypes.coercion import is_comparable, is_implicit
 from remuda.datatypes.sql import INTEGER, Kind, SqlType
 from remuda.datatypes.texts.text import type_name
@@ -34,7 +32,7 @@ from remuda.plan.expression import (
     conjunction,
 )
 from remuda.plan.logical import Filter, Logical, OutputColumn
-from remuda.sql.expressions import calls, catalog_functions, operators, unicode_strings
+from remuda.sql.expressions import calls, catalog_functions, operators
 from remuda.sql.expressions.aggregates import bind_aggregate, first_of
 from remuda.sql.expressions.conversion import is_untyped
 from remuda.sql.expressions.expressions import ExpressionBinder
@@ -51,7 +49,7 @@ from remuda.sql.queries.clauses import (
 )
 from remuda.sql.queries.first_rows import first_of_each
 from remuda.sql.queries.grouping import GROUPING, Grouping, refuse_grouping
-from remuda.sql.queries.grouping_sets import grouping_sets
+from remuda.sql.queries.grouping_sets import grouping_sets, has_sets
 from remuda.sql.queries.relations import Environment, QueryBinder, RelationBinder
 from remuda.sql.queries.select_items import Item, Ordering
 from remuda.sql.queries.select_rows import SelectRows
@@ -60,13 +58,13 @@ from remuda.sql.scope.context import Context, identifier
 from remuda.sql.scope.output import distinct, one_row, project
 from remuda.sql.scope.schema_names import check_qualifier
 from remuda.sql.scope.scope import Scope, all_levels, columns_of_alias
-from remuda.sql.text.places import end_of
+from remuda.sql.text.lexemes import end_of
+from remuda.sql.trees import ast
 
 assert array_queries
 assert calls
 assert operators
 assert catalog_functions
-assert unicode_strings
 """Importing them registers their handlers."""
 
 _CONSUMED = (
@@ -92,7 +90,7 @@ class SelectBinder:
     def __init__(
         self,
         context: Context,
-        node: exp.Select,
+        node: ast.Select,
         environment: Environment,
         bind_query: QueryBinder,
     ) -> None:
@@ -118,12 +116,17 @@ class SelectBinder:
 
     # --- what expressions ask (Surroundings) ---
 
-    def refuse_nested(self, node: exp.Expr) -> None:
+    @property
+    def has_grouping_sets(self) -> bool:
+        group = self.node.args.get("group")
+        return group is not None and has_sets(group)
+
+    def refuse_nested(self, node: ast.Node) -> None:
         if self.in_aggregate:
             message = "aggregate function calls cannot be nested"
             raise self.context.error(GroupingError, message, node)
 
-    def aggregate(self, name: str, node: exp.Expr, filter_node: exp.Expr | None) -> Expression:
+    def aggregate(self, name: str, node: ast.Node, filter_node: ast.Node | None) -> Expression:
         self.refuse_nested(node)
         self.in_aggregate = True
         try:
@@ -151,7 +154,7 @@ class SelectBinder:
         levels = (level for level in all_levels(self.scope) if level.has_any(used))
         return next(levels, self.scope)
 
-    def refuse_aggregate(self, node: exp.Expr) -> None:
+    def refuse_aggregate(self, node: ast.Node) -> None:
         """Raises GroupingError where this query can have no aggregates now."""
         if self.clause in ("WHERE", "GROUP BY"):
             raise self.context.error(
@@ -164,7 +167,7 @@ class SelectBinder:
             )
 
     def aggregate_call(
-        self, name: str, node: exp.Expr, filter_node: exp.Expr | None
+        self, name: str, node: ast.Node, filter_node: ast.Node | None
     ) -> AggregateCall:
         """``name(...)`` bound, but not announced to the grouping: it may be a window call."""
         condition = None
@@ -172,7 +175,7 @@ class SelectBinder:
             condition = self.binder.condition(filter_node, "FILTER")
         return bind_aggregate(self.binder, name, node, condition)
 
-    def window(self, node: exp.Window) -> Expression:
+    def window(self, node: ast.Window) -> Expression:
         known = self.rows.count
         bound = self.windows.bind(node)
         if self.rows.count > known:
@@ -181,7 +184,7 @@ class SelectBinder:
             )
         return bound
 
-    def set_function(self, name: str, arguments: Sequence[exp.Expr], node: exp.Expr) -> Expression:
+    def set_function(self, name: str, arguments: Sequence[ast.Node], node: ast.Node) -> Expression:
         if self.clause not in _SET_FUNCTION_CLAUSES or self.in_aggregate:
             where = "aggregate functions" if self.in_aggregate else self.clause or "this place"
             raise self.context.error(
@@ -189,15 +192,15 @@ class SelectBinder:
             )
         return self.rows.bind(self.binder, name, arguments, node)
 
-    def subquery(self, node: exp.Expr) -> Logical:
+    def subquery(self, node: ast.Node) -> Logical:
         refuse_no_columns(self.context, node)
         return self.subqueries.plan(node)
 
-    def _outer_query(self, node: exp.Expr) -> Logical:
+    def _outer_query(self, node: ast.Node) -> Logical:
         """A subquery in LIMIT, which sees nothing of FROM."""
         return self.bind_query(node, self.environment)
 
-    def _subquery(self, node: exp.Expr) -> Logical:
+    def _subquery(self, node: ast.Node) -> Logical:
         return self.bind_query(node, Environment(self.environment.tables, self.scope))
 
     # --- analysis ---
@@ -261,28 +264,26 @@ class SelectBinder:
         self.windows.bind_named()
         self.clause = ""
 
-    def bind_item(self, node: exp.Expr) -> None:
-        if isinstance(node, exp.Star):
+    def bind_item(self, node: ast.Node) -> None:
+        if isinstance(node, ast.Star):
             self.context.only(node)
             if self.node.args.get("from_") is None:
                 raise self.context.error(
                     SqlSyntaxError, "SELECT * with no tables specified is not valid", node
                 )
             self.items += [Item(name, e, node) for name, e in self.scope.visible]
-        elif isinstance(node, exp.Column) and isinstance(node.this, exp.Star):
+        elif isinstance(node, ast.Column) and isinstance(node.this, ast.Star):
             self.items += [Item(name, e, node) for name, e in self.columns_of_alias(node)]
-        elif isinstance(node, exp.Dot) and isinstance(node.expression, exp.Star):
+        elif isinstance(node, ast.Dot) and isinstance(node.expression, ast.Star):
             self.items += self.fields_of(node)
-        elif isinstance(node, exp.Alias):
+        elif isinstance(node, ast.Alias):
             self.context.only(node, "this", "alias")
             name = identifier(node.args["alias"])
             self.items.append(Item(name, self.binder.bind(node.this), node.this))
-        elif isinstance(node, exp.Aliases):
-            raise self.context.unsupported("an alias list", node)
         else:
             self.items.append(Item(default_name(node), self.binder.bind(node), node))
 
-    def fields_of(self, node: exp.Dot) -> list[Item]:
+    def fields_of(self, node: ast.Dot) -> list[Item]:
         """``(row).*``"""
         value = self.binder.settled(node.this)
         if value.type.kind is not Kind.ROW:
@@ -294,7 +295,7 @@ class SelectBinder:
             for place, (name, _) in enumerate(value.type.fields)
         ]
 
-    def columns_of_alias(self, node: exp.Column) -> list[tuple[str, Expression]]:
+    def columns_of_alias(self, node: ast.Column) -> list[tuple[str, Expression]]:
         self.context.only(node, "this", "table", "db", "catalog")
         check_qualifier(self.context, node)
         self.context.only(node.this)
@@ -308,7 +309,7 @@ class SelectBinder:
 
     # --- GROUP BY ---
 
-    def grouping_operation(self, node: exp.Expr) -> Expression:
+    def grouping_operation(self, node: ast.Node) -> Expression:
         """``GROUPING(key, ...)``, to be computed when the grouping sets are known."""
         context = self.context
         if self.clause in ("WHERE", "GROUP BY"):
@@ -326,16 +327,16 @@ class SelectBinder:
         arguments = tuple(self.binder.settled(argument) for argument in node.expressions)
         return Call(INTEGER, GROUPING, arguments)
 
-    def bind_group_by(self, node: exp.Expr) -> None:
+    def bind_group_by(self, node: ast.Node) -> None:
         self.context.only(node, "expressions", "all")
-        assert isinstance(node, exp.Group)
+        assert isinstance(node, ast.Group)
         if not node.expressions:
             error = self.context.error(SqlSyntaxError, "syntax error at end of input", None)
             raise error.at(end_of(self.context.text), self.context.text)
         self.grouping.forced = True
         self.grouping.group_by(grouping_sets(self.context, node, self.group_key))
 
-    def group_key(self, node: exp.Expr) -> Expression:
+    def group_key(self, node: ast.Node) -> Expression:
         settled = self.binder.convert.settled(self.group_element(node), node)
         refuse_grouping(self.context, settled, node)
         if not is_comparable(settled.type):
@@ -344,7 +345,7 @@ class SelectBinder:
             )
         return settled
 
-    def group_element(self, node: exp.Expr) -> Expression:
+    def group_element(self, node: ast.Node) -> Expression:
         ordinal = ordinal_of(node)
         if ordinal is not None:
             item = self.item_at(ordinal, node, "GROUP BY")
@@ -356,8 +357,8 @@ class SelectBinder:
             item.expression = self.binder.convert.settled(item.expression, item.node)
             return item.expression
         refuse_constant(self.context, node, "GROUP BY")
-        if isinstance(node, exp.Column) and node.args.get("table") is None:
-            name = identifier(node.this) if not isinstance(node.this, exp.Star) else ""
+        if isinstance(node, ast.Column) and node.args.get("table") is None:
+            name = identifier(node.this) if not isinstance(node.this, ast.Star) else ""
             if not self.scope.candidates(name):
                 matching_output(self.context, self.items, node, "GROUP BY")
                 matches = [item for item in self.items if item.name == name]
@@ -376,7 +377,7 @@ class SelectBinder:
                 WindowingError, "window functions are not allowed in GROUP BY", item.node
             )
 
-    def item_at(self, ordinal: int, node: exp.Expr, clause: str) -> Item:
+    def item_at(self, ordinal: int, node: ast.Node, clause: str) -> Item:
         if not 1 <= ordinal <= len(self.items):
             raise self.context.error(
                 InvalidColumnReference, f"{clause} position {ordinal} is not in select list", node
@@ -385,7 +386,7 @@ class SelectBinder:
 
     # --- ORDER BY ---
 
-    def bind_order_key(self, key: exp.Expr) -> None:
+    def bind_order_key(self, key: ast.Node) -> None:
         self.context.only(key, "this", "desc", "nulls_first")
         node = key.this
         index = self.ordered_item(node)
@@ -400,12 +401,12 @@ class SelectBinder:
         )
 
     @property
-    def distinct_on(self) -> exp.Expr | None:
+    def distinct_on(self) -> ast.Node | None:
         found = self.node.args.get("distinct")
         return None if found is None else found.args.get("on")
 
-    def bind_distinct_on(self, on: exp.Expr) -> None:
-        nodes = on.expressions if isinstance(on, exp.Tuple) else [on]
+    def bind_distinct_on(self, on: ast.Node) -> None:
+        nodes = on.expressions if isinstance(on, ast.Tuple) else [on]
         if not nodes:
             raise self.context.error(SqlSyntaxError, 'syntax error at or near ")"', on)
         for node in nodes:
@@ -427,14 +428,14 @@ class SelectBinder:
                 missing[0],
             )
 
-    def ordered_item(self, node: exp.Expr, clause: str = "ORDER BY") -> int:
+    def ordered_item(self, node: ast.Node, clause: str = "ORDER BY") -> int:
         """The index of the item to sort by: an ordinal, an output name, or an expression."""
         ordinal = ordinal_of(node)
         if ordinal is not None:
             self.item_at(ordinal, node, clause)
             return ordinal - 1
         refuse_constant(self.context, node, clause)
-        if isinstance(node, exp.Column) and node.args.get("table") is None:
+        if isinstance(node, ast.Column) and node.args.get("table") is None:
             found = matching_output(self.context, self.items, node, clause)
             if found is not None:
                 return found
@@ -575,7 +576,7 @@ class SelectBinder:
             plan = self.windows.attach(plan, self.above_grouping)
         return plan, expressions
 
-    def above_grouping(self, expression: Expression, node: exp.Expr | None) -> Expression:
+    def above_grouping(self, expression: Expression, node: ast.Node | None) -> Expression:
         if not self.grouping.active:
             return expression
         return self.grouping.above(expression, node, self.scope.outer)

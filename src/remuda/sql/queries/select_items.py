@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from sqlglot import exp
-
 from remuda.plan.expression import Expression
+from remuda.sql.trees import ast
 
 
 @dataclass(slots=True)
@@ -15,7 +14,7 @@ class Item:
 
     name: str
     expression: Expression
-    node: exp.Expr | None
+    node: ast.Node | None
 
 
 @dataclass(slots=True)

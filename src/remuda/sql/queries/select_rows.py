@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
-from sqlglot import exp
-
 from remuda.datatypes.sql import row
 from remuda.errors import NotSupported
 from remuda.plan.expression import Call, ColumnId, ColumnRef, Expression, columns_of
@@ -15,6 +13,7 @@ from remuda.plan.functions.set_functions import SetCall
 from remuda.plan.logical import Logical, OutputColumn, Unfold
 from remuda.sql.expressions.expressions import ExpressionBinder
 from remuda.sql.queries.table_functions import bound_call
+from remuda.sql.trees import ast
 
 
 class SelectRows:
@@ -25,7 +24,7 @@ class SelectRows:
     """
 
     def __init__(self) -> None:
-        self._calls: list[tuple[SetCall, tuple[OutputColumn, ...], exp.Expr]] = []
+        self._calls: list[tuple[SetCall, tuple[OutputColumn, ...], ast.Node]] = []
         self._grouped: set[ColumnId] = set()
         """The columns of the calls that are unfolded below the groups."""
 
@@ -44,7 +43,7 @@ class SelectRows:
         return {column.id for _, columns, _ in self._calls for column in columns} - self._grouped
 
     def bind(
-        self, binder: ExpressionBinder, name: str, arguments: Sequence[exp.Expr], node: exp.Expr
+        self, binder: ExpressionBinder, name: str, arguments: Sequence[ast.Node], node: ast.Node
     ) -> Expression:
         """A reference to the column that the call will give; of several columns the row."""
         context = binder.context
@@ -77,7 +76,7 @@ class SelectRows:
         return _unfolded(plan, calls)
 
     def attach(
-        self, plan: Logical, above: Callable[[Expression, exp.Expr | None], Expression]
+        self, plan: Logical, above: Callable[[Expression, ast.Node | None], Expression]
     ) -> Logical:
         """``plan`` with the columns of the other calls; ``above`` rewrites arguments over
         groups."""

@@ -6,8 +6,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol, TypeAlias
 
-from sqlglot import exp
-
 from remuda.datatypes.coercion import common_type, is_comparable
 from remuda.datatypes.sql import Kind, SqlType
 from remuda.datatypes.texts.text import type_name
@@ -40,6 +38,7 @@ from remuda.sql.queries.relations import Environment
 from remuda.sql.scope.context import Context, identifier
 from remuda.sql.scope.output import distinct
 from remuda.sql.scope.scope import Scope
+from remuda.sql.trees import ast
 
 
 class Pending(Protocol):
@@ -54,17 +53,17 @@ class Pending(Protocol):
     def build(self, targets: Sequence[SqlType | None] | None = None) -> Logical: ...
 
 
-Analyze: TypeAlias = Callable[[Context, exp.Expr, Environment], Pending]
-_WORDS: Final[dict[type[exp.Expr], str]] = {
-    exp.Union: "UNION",
-    exp.Intersect: "INTERSECT",
-    exp.Except: "EXCEPT",
+Analyze: TypeAlias = Callable[[Context, ast.Node, Environment], Pending]
+_WORDS: Final[dict[type[ast.Node], str]] = {
+    ast.Union: "UNION",
+    ast.Intersect: "INTERSECT",
+    ast.Except: "EXCEPT",
 }
 _OWN_CLAUSES: Final = ("order", "limit", "offset", "with_")
 
 
 def bind_set_operation(
-    context: Context, node: exp.SetOperation, environment: Environment, analyze: Analyze
+    context: Context, node: ast.SetOperation, environment: Environment, analyze: Analyze
 ) -> Logical:
     """A chain of one operation over branches whose columns have been given common types."""
     context.only(node, "this", "expression", "distinct", *_OWN_CLAUSES)
@@ -91,7 +90,7 @@ def bind_set_operation(
 
 
 def _common_types(
-    context: Context, branches: Sequence[Pending], word: str, place: exp.Expr
+    context: Context, branches: Sequence[Pending], word: str, place: ast.Node
 ) -> list[SqlType]:
     targets: list[SqlType] = []
     for index, name in enumerate(branches[0].names):
@@ -110,7 +109,7 @@ def _common_types(
     return targets
 
 
-def _require_equality(context: Context, types: Sequence[SqlType], place: exp.Expr) -> None:
+def _require_equality(context: Context, types: Sequence[SqlType], place: ast.Node) -> None:
     for type_ in types:
         if not is_comparable(type_):
             raise context.error(
@@ -122,7 +121,7 @@ def _require_equality(context: Context, types: Sequence[SqlType], place: exp.Exp
 
 def _operation(
     context: Context,
-    node: exp.SetOperation,
+    node: ast.SetOperation,
     names: Sequence[str],
     plans: tuple[Logical, ...],
     unique: bool,
@@ -136,24 +135,24 @@ def _operation(
         )
         for i, name in enumerate(names)
     )
-    if isinstance(node, exp.Union):
+    if isinstance(node, ast.Union):
         union = Union(output, plans)
         return distinct(union) if unique else union
-    kind = SetKind.INTERSECT if isinstance(node, exp.Intersect) else SetKind.EXCEPT
+    kind = SetKind.INTERSECT if isinstance(node, ast.Intersect) else SetKind.EXCEPT
     return SetOperation(output, kind, unique, plans)
 
 
-def _may_be_null(node: exp.SetOperation, nullable: Sequence[bool]) -> bool:
-    if isinstance(node, exp.Union):
+def _may_be_null(node: ast.SetOperation, nullable: Sequence[bool]) -> bool:
+    if isinstance(node, ast.Union):
         return any(nullable)
-    return all(nullable) if isinstance(node, exp.Intersect) else nullable[0]
+    return all(nullable) if isinstance(node, ast.Intersect) else nullable[0]
 
 
-def _branches(context: Context, node: exp.SetOperation) -> list[exp.Expr]:
+def _branches(context: Context, node: ast.SetOperation) -> list[ast.Node]:
     """The inputs of a chain of equal operations, without recursion on its left side."""
     unique = bool(node.args.get("distinct"))
-    found: list[exp.Expr] = []
-    current: exp.Expr = node
+    found: list[ast.Node] = []
+    current: ast.Node = node
     while (
         type(current) is type(node)
         and bool(current.args.get("distinct")) == unique
@@ -164,27 +163,17 @@ def _branches(context: Context, node: exp.SetOperation) -> list[exp.Expr]:
         found.append(current.args["expression"])
         current = current.args["this"]
     found.append(current)
-    for part in found[1:]:
-        if isinstance(part, exp.Select | exp.SetOperation) and any(
-            part.args.get(name) for name in ("order", "limit", "offset")
-        ):
-            raise context.error(
-                SqlSyntaxError,
-                f"ORDER BY and LIMIT before {_WORDS[type(node)]} need parentheses around their "
-                "query",
-                part.args.get("order") or part.args.get("limit") or part,
-            )
     return found[::-1]
 
 
-def _has_own_clauses(node: exp.Expr) -> bool:
+def _has_own_clauses(node: ast.Node) -> bool:
     return any(node.args.get(name) for name in _OWN_CLAUSES)
 
 
 # --- ORDER BY over a finished query ------------------------------------------------------------
 
 
-def order_keys(context: Context, plan: Logical, node: exp.Expr) -> tuple[SortKey, ...]:
+def order_keys(context: Context, plan: Logical, node: ast.Node) -> tuple[SortKey, ...]:
     """ORDER BY over a finished query: ordinals and output names only."""
     order = node.args.get("order")
     if order is None:
@@ -215,7 +204,7 @@ class _Named:
     expression: Expression
 
 
-def _output_index(context: Context, items: list[_Named], node: exp.Expr) -> int:
+def _output_index(context: Context, items: list[_Named], node: ast.Node) -> int:
     ordinal = ordinal_of(node)
     if ordinal is not None:
         if not 1 <= ordinal <= len(items):
@@ -224,7 +213,7 @@ def _output_index(context: Context, items: list[_Named], node: exp.Expr) -> int:
             )
         return ordinal - 1
     refuse_constant(context, node, "ORDER BY")
-    if isinstance(node, exp.Column) and node.args.get("table") is None:
+    if isinstance(node, ast.Column) and node.args.get("table") is None:
         found = matching_output(context, items, node)
         if found is not None:
             return found

@@ -6,8 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from sqlglot import exp
-
 from remuda.catalog.pg_types import VECTORS
 from remuda.catalog.system_relations import FUNCTIONS
 from remuda.datatypes.sql import BIGINT, JSON, VARCHAR, SqlType, array, unrestricted
@@ -25,13 +23,14 @@ from remuda.plan.logical import Logical, OutputColumn, Project, Unfold
 from remuda.sql.expressions.calls import function_name
 from remuda.sql.expressions.conversion import is_untyped
 from remuda.sql.expressions.expressions import ExpressionBinder, Forbidding
+from remuda.sql.expressions.type_names import type_from_tree
 from remuda.sql.queries.clauses import default_name
 from remuda.sql.scope.context import Context, identifier
 from remuda.sql.scope.output import one_row
 from remuda.sql.scope.scope import Scope, column_refs
 from remuda.sql.scope.supplied import supplied
-from remuda.sql.text.places import position_of
-from remuda.sql.text.types import type_from_tree
+from remuda.sql.trees import ast
+from remuda.sql.trees.places import position_of
 
 _POPULATING: Final = {
     f"{kind}_populate_{rows}": f"json_to_{rows}"
@@ -40,12 +39,10 @@ _POPULATING: Final = {
 }
 
 
-def is_table_function(node: exp.Expr) -> bool:
-    if isinstance(node, exp.Table):
-        return bool(node.args.get("rows_from")) or isinstance(node.this, exp.Anonymous | exp.Func)
-    if isinstance(node, exp.Lateral):
-        return not isinstance(node.this, exp.Query | exp.Subquery | exp.Values)
-    return isinstance(node, exp.Unnest)
+def is_table_function(node: ast.Node) -> bool:
+    if not isinstance(node, ast.Table):
+        return False
+    return bool(node.args.get("rows_from")) or not isinstance(node.this, ast.Identifier)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,17 +53,17 @@ class TableFunction:
     plan: Logical
     name: str
     columns: list[tuple[str, Expression]]
-    alias: exp.Expr | None
-    column_aliases: list[exp.Expr]
+    alias: ast.Node | None
+    column_aliases: list[ast.Node]
 
 
-def bind_table_function(context: Context, node: exp.Expr, parent: Scope | None) -> TableFunction:
+def bind_table_function(context: Context, node: ast.Node, parent: Scope | None) -> TableFunction:
     """``parent``: the columns that arguments may use, those of relations to the left included."""
     return _Binder(context, parent).bind(node)
 
 
 def bound_call(
-    binder: ExpressionBinder, name: str, arguments: Sequence[exp.Expr], node: exp.Expr
+    binder: ExpressionBinder, name: str, arguments: Sequence[ast.Node], node: ast.Node
 ) -> tuple[SetCall, SetSignature]:
     """A call of a set function. Raises UndefinedFunction for arguments that it does not take."""
     context = binder.context
@@ -98,28 +95,13 @@ class _Binder:
         forbidding = Forbidding(context, "functions in FROM")
         self.binder = ExpressionBinder(context, Scope(parent=parent), forbidding)
 
-    def bind(self, node: exp.Expr) -> TableFunction:
+    def bind(self, node: ast.Node) -> TableFunction:
         ordinality = bool(node.args.get("ordinality"))
         alias = node.args.get("alias")
         names = [] if alias is None else list(alias.args.get("columns") or ())
-        if isinstance(node, exp.Lateral):
-            self.context.only(node, "this", "alias", "view", "outer", "ordinality")
-            offset = node.this.args.get("offset")
-            calls = [node.this]
-        elif isinstance(node, exp.Unnest):
-            self.context.only(node, "expressions", "alias", "offset", "joins")
-            offset = node.args.get("offset")
-            calls = [node]
-        else:
-            self.context.only(node, "this", "alias", "ordinality", "rows_from", "joins")
-            offset = None
-            several = node.args.get("rows_from") or ()
-            calls = [part if isinstance(part, exp.Unnest) else part.this for part in several]
-            calls = calls or [node.this]
-        if offset:  # sqlglot takes the last alias for it
-            ordinality = True
-            names += [offset] if isinstance(offset, exp.Expr) else []
-        definitions = [name for name in names if isinstance(name, exp.ColumnDef)]
+        self.context.only(node, "this", "alias", "ordinality", "rows_from", "joins")
+        calls = [part.this for part in node.args.get("rows_from") or (node,)]
+        definitions = [name for name in names if isinstance(name, ast.ColumnDef)]
         if definitions:
             names = []
         plan, name, columns = self._plan(calls, ordinality, definitions)
@@ -130,14 +112,14 @@ class _Binder:
         return TableFunction(plan, name, columns, alias, names)
 
     def _plan(
-        self, calls: Sequence[exp.Expr], ordinality: bool, definitions: Sequence[exp.ColumnDef]
+        self, calls: Sequence[ast.Node], ordinality: bool, definitions: Sequence[ast.ColumnDef]
     ) -> tuple[Logical, str, list[tuple[str, Expression]]]:
         """The plan, the function's name, the columns ("" for one that goes by its relation's)."""
         bound: list[SetCall] = []
         names: list[str] = []
         first = ""
         for call in calls:
-            name = "unnest" if isinstance(call, exp.Unnest) else self._name(call)
+            name = self._name(call)
             first = first or name
             fields: list[tuple[str, SqlType]] | None = None
             if name in _POPULATING:
@@ -173,9 +155,9 @@ class _Binder:
         self,
         made: SetCall,
         signature: SetSignature,
-        definitions: Sequence[exp.ColumnDef],
+        definitions: Sequence[ast.ColumnDef],
         fields: list[tuple[str, SqlType]] | None,
-        node: exp.Expr,
+        node: ast.Node,
     ) -> tuple[SetCall, SetSignature]:
         """With the columns of a column definition list, which some functions need if no
         ``fields`` are known."""
@@ -210,21 +192,20 @@ class _Binder:
         call = SetCall(made.function, (*arguments, names), types)
         return call, SetSignature((*signature.arguments, names.type), tuple(columns))
 
-    def _definition(self, definition: exp.ColumnDef) -> tuple[str, SqlType]:
+    def _definition(self, definition: ast.ColumnDef) -> tuple[str, SqlType]:
         self.context.only(definition, "this", "kind")
         place = position_of(self.context.text, definition.this)
         return identifier(definition.this), type_from_tree(definition.args["kind"], place)
 
     def _populating(
-        self, name: str, call: exp.Expr, definitions: Sequence[exp.ColumnDef]
-    ) -> tuple[str, exp.Expr, list[tuple[str, SqlType]] | None]:
+        self, name: str, call: ast.Node, definitions: Sequence[ast.ColumnDef]
+    ) -> tuple[str, ast.Node, list[tuple[str, SqlType]] | None]:
         """``jsonb_populate_record(NULL::map, json)`` is ``jsonb_to_record(json)`` with the columns
         of the map."""
         base = call.expressions[0] if len(call.expressions) == 2 else None
-        to = base.args["to"].args.get("kind") if isinstance(base, exp.Cast) else None
-        row_type = identifier(to) if isinstance(to, exp.Identifier) else ""
+        row_type = str(base.args["to"].this) if isinstance(base, ast.Cast) else ""
         schema = self.context.catalog.find(row_type) if row_type else None
-        of_null = isinstance(base, exp.Cast) and isinstance(base.this, exp.Null)
+        of_null = isinstance(base, ast.Cast) and isinstance(base.this, ast.Null)
         if row_type not in ("", "record") and schema is None:
             raise self.context.error(UndefinedType, f'type "{row_type}" does not exist', base)
         if not of_null or not (schema is not None or (row_type == "record" and definitions)):
@@ -233,8 +214,9 @@ class _Binder:
                 call if base is None else base,
                 hint="Write NULL::map, or json_to_record(json) AS x (column type, ...).",
             )
-        plain = exp.Anonymous(this=_POPULATING[name], expressions=call.expressions[1:])
-        plain.update_positions(call)
+        plain = ast.Call(
+            call.start, call.end, this=_POPULATING[name], expressions=call.expressions[1:]
+        )
         if schema is None:
             return _POPULATING[name], plain, None
         return _POPULATING[name], plain, [(c.name, c.type) for c in schema.shown]
@@ -242,8 +224,8 @@ class _Binder:
     def _column(self, name: str, sql_type: SqlType) -> OutputColumn:
         return OutputColumn(self.context.new_id(), name, unrestricted(sql_type))
 
-    def _name(self, call: exp.Expr) -> str:
-        if isinstance(call, exp.Anonymous):
+    def _name(self, call: ast.Node) -> str:
+        if isinstance(call, ast.Call):
             return function_name(call)
         return default_name(call)
 
@@ -254,7 +236,7 @@ class _Binder:
         return plan, name, column_refs(plan.output)
 
     def _scalar(
-        self, call: exp.Expr, name: str
+        self, call: ast.Node, name: str
     ) -> tuple[Logical, str, list[tuple[str, Expression]]]:
         """A function that gives one value: one row."""
         value = self.binder.convert.settled(self.binder.bind(call), call)

@@ -9,8 +9,6 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Iterable, Sequence
 
-from sqlglot import exp
-
 from remuda.catalog.edits import DropView, Edit, PutView
 from remuda.datatypes.schema import Column, MapSchema, ViewDefinition
 from remuda.errors import (
@@ -30,9 +28,10 @@ from remuda.sql.scope.context import Context
 from remuda.sql.scope.declared_types import declared_types
 from remuda.sql.scope.overlay import Overlay
 from remuda.sql.scope.statements import CatalogReader, CatalogStatement
+from remuda.sql.trees import ast
 from remuda.sql.trees.syntax import CreateViewTree, Name
 
-BindQuery = Callable[[Context, exp.Expr], Logical]
+BindQuery = Callable[[Context, ast.Node], Logical]
 """Binds a query that sees nothing around it."""
 
 
@@ -40,7 +39,7 @@ BindQuery = Callable[[Context, exp.Expr], Logical]
 
 
 def view_plan(
-    context: Context, view: ViewDefinition, node: exp.Expr | None, bind: BindQuery
+    context: Context, view: ViewDefinition, node: ast.Node | None, bind: BindQuery
 ) -> Logical:
     """The rows of a view under its column names. An error in its text names the view, and has the
     place where the view is used."""

@@ -6,8 +6,6 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Final, Protocol, TypeAlias
 
-from sqlglot import exp
-
 from remuda.datatypes.coercion import is_comparable
 from remuda.datatypes.sql import SqlType
 from remuda.datatypes.texts.text import type_name
@@ -36,13 +34,14 @@ from remuda.sql.expressions.expressions import ExpressionBinder, register
 from remuda.sql.queries.frames import FrameBinder
 from remuda.sql.scope.context import Context, identifier
 from remuda.sql.scope.output import project
+from remuda.sql.trees import ast
 
 _FORBIDDEN: Final = ("WHERE", "GROUP BY", "HAVING")
 _NEVER_NULL: Final = frozenset(
     {"row_number", "rank", "dense_rank", "percent_rank", "cume_dist"}
     | {name for name, function in AGGREGATE_FUNCTIONS.items() if function.counts}
 )
-Rewrite: TypeAlias = Callable[[Expression, exp.Expr | None], Expression]
+Rewrite: TypeAlias = Callable[[Expression, ast.Node | None], Expression]
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +58,7 @@ class Definition:
 
     partition: tuple[Expression, ...] = ()
     order: tuple[OrderKey, ...] = ()
-    spec: exp.WindowSpec | None = None
+    spec: ast.WindowSpec | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,10 +78,10 @@ class WindowedSelect(Protocol):
     def context(self) -> Context: ...
 
     @property
-    def node(self) -> exp.Select: ...
+    def node(self) -> ast.Select: ...
 
     def aggregate_call(
-        self, name: str, node: exp.Anonymous, condition: exp.Expr | None
+        self, name: str, node: ast.Call, condition: ast.Node | None
     ) -> AggregateCall: ...
 
 
@@ -95,7 +94,7 @@ class WindowBinder:
         self.context = owner.context
         self.inside = False
         self._calls: dict[_Bound, ColumnRef] = {}
-        self._places: dict[ColumnId, exp.Expr] = {}
+        self._places: dict[ColumnId, ast.Node] = {}
         self._named: dict[str, Definition] = {}
         self._named_ready = False
 
@@ -119,20 +118,20 @@ class WindowBinder:
 
     # --- one call ---
 
-    def bind(self, node: exp.Window) -> Expression:
+    def bind(self, node: ast.Window) -> Expression:
         inner = node.this
-        if isinstance(inner, exp.IgnoreNulls):
+        if isinstance(inner, ast.IgnoreNulls):
             raise self.context.unsupported("IGNORE NULLS", inner.this)
-        if isinstance(inner, exp.RespectNulls):
+        if isinstance(inner, ast.RespectNulls):
             inner = inner.this
         condition = None
-        if isinstance(inner, exp.Filter):
+        if isinstance(inner, ast.Filter):
             condition = inner.args["expression"].this
             inner = inner.this
         self._refuse_place(inner)
-        if isinstance(inner, exp.WithinGroup):
+        if isinstance(inner, ast.WithinGroup):
             raise self.context.unsupported("OVER behind WITHIN GROUP", inner.this)
-        name = function_name(inner) if isinstance(inner, exp.Anonymous) else ""
+        name = function_name(inner) if isinstance(inner, ast.Call) else ""
         if name not in WINDOW_FUNCTIONS and name not in AGGREGATE_FUNCTIONS:
             raise self.context.error(
                 WrongObjectType,
@@ -165,7 +164,7 @@ class WindowBinder:
             _Bound(replace(definition, spec=None), replace(call, frame=frame)), name, inner
         )
 
-    def _refuse_place(self, node: exp.Expr) -> None:
+    def _refuse_place(self, node: ast.Node) -> None:
         if self.owner.in_aggregate:
             raise self.context.error(
                 GroupingError, "aggregate function calls cannot contain window function calls", node
@@ -180,7 +179,7 @@ class WindowBinder:
                 hint=f"Compute it in a derived table, and use {self.owner.clause} outside of it.",
             )
 
-    def _reference(self, bound: _Bound, name: str, place: exp.Expr) -> ColumnRef:
+    def _reference(self, bound: _Bound, name: str, place: ast.Node) -> ColumnRef:
         found = self._calls.get(bound)
         if found is None:
             found = ColumnRef(bound.call.type, self.context.new_id(), name)
@@ -188,7 +187,7 @@ class WindowBinder:
             self._places[found.column] = place
         return found
 
-    def _aggregate(self, name: str, node: exp.Anonymous, condition: exp.Expr | None) -> WindowCall:
+    def _aggregate(self, name: str, node: ast.Call, condition: ast.Node | None) -> WindowCall:
         call = self.owner.aggregate_call(name, node, condition)
         if call.distinct:
             raise self.context.unsupported("DISTINCT in a window function", node)
@@ -196,13 +195,13 @@ class WindowBinder:
             raise self.context.unsupported("ORDER BY inside a window function's arguments", node)
         return WindowCall(call.function, call.arguments, call.type, filter=call.filter)
 
-    def _function(self, name: str, node: exp.Anonymous) -> WindowCall:
+    def _function(self, name: str, node: ast.Call) -> WindowCall:
         nodes = list(node.expressions)
         for argument in nodes:
-            if isinstance(argument, exp.IgnoreNulls | exp.RespectNulls):
+            if isinstance(argument, ast.IgnoreNulls | ast.RespectNulls):
                 raise self.context.unsupported("IGNORE NULLS", argument.this)
         binder = self.owner.binder
-        starred = any(isinstance(argument, exp.Star) for argument in nodes)
+        starred = any(isinstance(argument, ast.Star) for argument in nodes)
         arguments = [] if starred else [binder.bind(argument) for argument in nodes]
         if len(arguments) == 3:
             arguments[0], arguments[2] = binder.convert.adapt([arguments[0], arguments[2]])
@@ -245,7 +244,7 @@ class WindowBinder:
             known[name] = definition
         self._named = known
 
-    def _definition(self, node: exp.Window, known: dict[str, Definition]) -> Definition:
+    def _definition(self, node: ast.Window, known: dict[str, Definition]) -> Definition:
         context = self.context
         context.only(node, "this", "partition_by", "order", "spec", "alias", "over")
         partition = tuple(
@@ -268,7 +267,7 @@ class WindowBinder:
         return own if alias is None else self._inherited(own, alias, known)
 
     def _inherited(
-        self, own: Definition, alias: exp.Expr, known: dict[str, Definition]
+        self, own: Definition, alias: ast.Node, known: dict[str, Definition]
     ) -> Definition:
         name = identifier(alias)
         base = known.get(name)
@@ -292,7 +291,7 @@ class WindowBinder:
             )
         return Definition(base.partition, own.order or base.order, own.spec)
 
-    def _key(self, node: exp.Expr) -> Expression:
+    def _key(self, node: ast.Node) -> Expression:
         expression = self.owner.binder.settled(node)
         if not is_comparable(expression.type):
             raise self.context.error(
@@ -360,7 +359,7 @@ class WindowBinder:
         return plan, {**columns, **added}
 
 
-def _rewritten(bound: _Bound, place: exp.Expr, rewrite: Rewrite) -> _Bound:
+def _rewritten(bound: _Bound, place: ast.Node, rewrite: Rewrite) -> _Bound:
     definition = Definition(
         tuple(rewrite(e, place) for e in bound.definition.partition),
         tuple(
@@ -376,8 +375,8 @@ def _shown(argument: Expression) -> str:
     return "unknown" if is_untyped(argument) else type_name(type_)
 
 
-def _window(binder: ExpressionBinder, node: exp.Window) -> Expression:
+def _window(binder: ExpressionBinder, node: ast.Window) -> Expression:
     return binder.surroundings.window(node)
 
 
-register(exp.Window, _window, "this", "partition_by", "order", "spec", "alias", "over")
+register(ast.Window, _window, "this", "partition_by", "order", "spec", "alias", "over")

@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final, TypeVar
 
-from sqlglot import exp
-
 from remuda.datatypes.sql import NULL, VARCHAR, Kind, SqlType
 from remuda.datatypes.times.zones import Zone
 from remuda.errors import LimitExceeded, NotSupported, RemudaError, WrongParameters
 from remuda.plan.expression import ColumnId, Parameter
 from remuda.sql.scope.statements import CatalogReader
-from remuda.sql.text.places import position_of
-from remuda.sql.text.tokens import CALL_MARK
+from remuda.sql.trees import ast
+from remuda.sql.trees.places import position_of
 
 ErrorType = TypeVar("ErrorType", bound=RemudaError)
 
@@ -60,7 +58,7 @@ class Context:
         self._names.add(found)
         return found
 
-    def count_relation(self, node: exp.Expr) -> None:
+    def count_relation(self, node: ast.Node) -> None:
         self._relations += 1
         if self._relations > RELATIONS_MAX:
             raise self.error(
@@ -73,7 +71,7 @@ class Context:
         self,
         kind: type[ErrorType],
         message: str,
-        node: exp.Expr | None,
+        node: ast.Node | None,
         hint: str = "",
         detail: str = "",
     ) -> ErrorType:
@@ -85,22 +83,22 @@ class Context:
             detail=detail,
         )
 
-    def unsupported(self, what: str, node: exp.Expr | None, hint: str = "") -> NotSupported:
+    def unsupported(self, what: str, node: ast.Node | None, hint: str = "") -> NotSupported:
         return self.error(NotSupported, f"{what} is not supported", node, hint)
 
-    def located(self, error: ErrorType, node: exp.Expr | None) -> ErrorType:
+    def located(self, error: ErrorType, node: ast.Node | None) -> ErrorType:
         """``error`` with the place of ``node``, unless it has one."""
         return error.at(error.position or position_of(self.text, node), self.text)
 
-    def only(self, node: exp.Expr, *consumed: str) -> None:
+    def only(self, node: ast.Node, *consumed: str) -> None:
         """Refuse every part of ``node`` that its binder does not know: nothing is ever ignored."""
         for name, value in node.args.items():
             if value and name not in consumed:
                 raise self._leftover(node, name, value)
 
-    def _leftover(self, node: exp.Expr, name: str, value: object) -> NotSupported:
+    def _leftover(self, node: ast.Node, name: str, value: object) -> NotSupported:
         inner = value[0] if isinstance(value, list) else value
-        place = inner if isinstance(inner, exp.Expr) else node
+        place = inner if isinstance(inner, ast.Node) else node
         what = CLAUSES.get(name) or name.rstrip("_").replace("_", " ").upper()
         if position_of(self.text, place) is None:
             place = node
@@ -121,7 +119,7 @@ class Context:
                 self.parameter_types[index] = VARCHAR
         return tuple(found for found in self.parameter_types if found is not None)
 
-    def undetermined(self, index: int, node: exp.Expr | None) -> WrongParameters:
+    def undetermined(self, index: int, node: ast.Node | None) -> WrongParameters:
         return self.error(
             WrongParameters,
             f"could not determine data type of parameter ${index + 1}",
@@ -130,46 +128,23 @@ class Context:
         )
 
 
-def identifier(node: exp.Expr) -> str:
+def identifier(node: ast.Node) -> str:
     """The name that an identifier means: unquoted ones fold to lower case."""
-    name = str(node.this).removeprefix(CALL_MARK)
+    name = str(node.this)
     return name if node.args.get("quoted") else name.lower()
 
 
 CLAUSES: Final = {
-    "qualify": "QUALIFY",
     "windows": "WINDOW",
     "locks": "FOR UPDATE",
     "into": "SELECT INTO",
-    "sample": "TABLESAMPLE",
-    "pivots": "PIVOT",
-    "laterals": "LATERAL",
     "only": "FROM ONLY",
     "db": "a name with a schema",
     "catalog": "a name with a catalog",
     "conflict": "ON CONFLICT",
     "returning": "RETURNING",
     "on": "DISTINCT ON",
-    "sort": "SORT BY",
-    "cluster": "CLUSTER BY",
-    "distribute": "DISTRIBUTE BY",
-    "connect": "CONNECT BY",
-    "except_": "SELECT * EXCEPT",
-    "replace": "SELECT * REPLACE",
-    "rename": "SELECT * RENAME",
-    "all": "GROUP BY ALL",
-    "rollup": "ROLLUP",
-    "cube": "CUBE",
-    "grouping_sets": "GROUPING SETS",
-    "overwrite": "INSERT OVERWRITE",
     "ordinality": "WITH ORDINALITY",
-    "recursive": "WITH RECURSIVE",
-    "format": "FORMAT",
-    "with_fill": "WITH FILL",
     "default": "DEFAULT VALUES",
-    "system_time": "FOR SYSTEM_TIME",
-    "version": "FOR VERSION",
-    "kind": "SELECT AS STRUCT",
-    "hint": "a hint",
 }
-"""sqlglot's argument names -> what users call them."""
+"""Names of the parts of trees -> what users call them."""

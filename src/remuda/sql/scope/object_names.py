@@ -12,8 +12,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
-from sqlglot import exp
-
 from remuda.catalog.pg_objects import OWNER_OID, SCHEMAS, indexes, relations
 from remuda.catalog.pg_routines import pg_operators
 from remuda.catalog.pg_types import OBJECTS, PG_TYPES, VECTORS
@@ -39,6 +37,7 @@ from remuda.sql.scope.context import Context
 from remuda.sql.scope.routines import routines
 from remuda.sql.scope.statements import told
 from remuda.sql.text.suggest import did_you_mean
+from remuda.sql.trees import ast
 
 OID: Final = aliased(BIGINT, "oid")
 NOTHING: Final = "-"
@@ -196,7 +195,7 @@ def found_number(context: Context, kind: str, text: str) -> int | None:
     return _numbers(context, kind).get(parts)
 
 
-def number(context: Context, kind: str, text: str, node: exp.Expr | None) -> int:
+def number(context: Context, kind: str, text: str, node: ast.Node | None) -> int:
     """The OID of the object that ``text`` names. Raises the error of the kind without one."""
     try:
         found = found_number(context, kind, text)
@@ -307,7 +306,7 @@ def of_objects(sql_type: SqlType) -> bool:
 
 
 def object_literal(
-    context: Context, text: str, sql_type: SqlType, node: exp.Expr | None
+    context: Context, text: str, sql_type: SqlType, node: ast.Node | None
 ) -> Literal:
     """The value of a type ``of_objects`` that ``text`` names. Raises what ``number`` raises."""
     if sql_type.element is None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from sqlglot import exp
-
 from remuda.catalog.system_relations import (
     DATABASE,
     PUBLIC,
@@ -16,9 +14,10 @@ from remuda.plan.logical import Supplied
 from remuda.sql.scope.context import Context, identifier
 from remuda.sql.scope.supplied import supplied
 from remuda.sql.text.suggest import did_you_mean
+from remuda.sql.trees import ast
 
 
-def schema_name(context: Context, node: exp.Expr) -> str | None:
+def schema_name(context: Context, node: ast.Node) -> str | None:
     """The schema that a relation (or the qualifier of a column) is written with, None without one.
     Raises UndefinedSchema, and NotSupported for another database."""
     db = node.args.get("db")
@@ -38,7 +37,7 @@ def schema_name(context: Context, node: exp.Expr) -> str | None:
     return name
 
 
-def check_qualifier(context: Context, node: exp.Column) -> None:
+def check_qualifier(context: Context, node: ast.Column) -> None:
     """``schema.relation.column`` names a schema that there is. Raises UndefinedMap."""
     db = node.args.get("db")
     if db is not None and identifier(db) not in (PUBLIC, *SYSTEM):
@@ -52,7 +51,7 @@ def check_qualifier(context: Context, node: exp.Column) -> None:
 
 
 def system_scan(
-    context: Context, schema: str | None, name: str, node: exp.Expr, alias: str
+    context: Context, schema: str | None, name: str, node: ast.Node, alias: str
 ) -> Supplied | None:
     """The rows of a system relation; None if the name means a map or a view. Raises UndefinedMap
     for one that its schema does not have."""

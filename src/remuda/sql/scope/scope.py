@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 
-from sqlglot import exp
-
 from remuda.datatypes.schema import ROW_ID
 from remuda.datatypes.sql import BIGINT, BOOLEAN, Kind, aliased, row
 from remuda.errors import AmbiguousColumn, DuplicateAlias, UndefinedColumn, UndefinedMap
@@ -23,6 +21,7 @@ from remuda.plan.logical import OutputColumn
 from remuda.sql.scope.context import Context, identifier
 from remuda.sql.scope.schema_names import check_qualifier
 from remuda.sql.text.suggest import closest
+from remuda.sql.trees import ast
 
 TABLE_OID = "tableoid"
 OID = aliased(BIGINT, "oid")
@@ -57,7 +56,7 @@ class Scope:
     _by_name: dict[str, list[Expression]] | None = None
 
     def add(self, context: Context, alias: str, columns: list[tuple[str, Expression]],
-            node: exp.Expr) -> None:  # fmt: skip
+            node: ast.Node) -> None:  # fmt: skip
         if alias:
             if alias in self.relations:
                 raise context.error(
@@ -74,7 +73,7 @@ class Scope:
         """Its relation is a table with this number."""
         self.oids = dict.fromkeys(self.relations, oid)
 
-    def merge(self, other: Scope, context: Context, node: exp.Expr | None) -> None:
+    def merge(self, other: Scope, context: Context, node: ast.Node | None) -> None:
         """All columns of ``other``, after ours."""
         for alias, columns in other.relations.items():
             if alias in self.relations:
@@ -106,7 +105,7 @@ class Scope:
         return self._by_name.get(name, [])
 
 
-def resolve_column(context: Context, scope: Scope, node: exp.Column) -> Expression:
+def resolve_column(context: Context, scope: Scope, node: ast.Column) -> Expression:
     """The column that ``node`` names, here or in an enclosing query."""
     context.only(node, "this", "table", "db", "catalog")
     check_qualifier(context, node)
@@ -125,7 +124,7 @@ def resolve_column(context: Context, scope: Scope, node: exp.Column) -> Expressi
     return row
 
 
-def is_of_this_level(context: Context, scope: Scope, node: exp.Column) -> bool:
+def is_of_this_level(context: Context, scope: Scope, node: ast.Column) -> bool:
     """Whether ``node`` names a column of this query, and not one of a query around it."""
     qualifier = node.args.get("table")
     alias = None if qualifier is None else identifier(qualifier)
@@ -163,7 +162,7 @@ def _absent(columns: list[tuple[str, Expression]]) -> Expression:
     return absent
 
 
-def _table_oid(scope: Scope, alias: str | None, node: exp.Column, context: Context) -> Expression:
+def _table_oid(scope: Scope, alias: str | None, node: ast.Column, context: Context) -> Expression:
     """PostgreSQL's system column: the table that a row is of. Raises AmbiguousColumn."""
     if alias is None and len(scope.oids) > 1:
         raise context.error(
@@ -198,7 +197,7 @@ def _crossing(crossed: list[Scope], found: Expression) -> Expression:
 
 
 def _find(
-    context: Context, scope: Scope, alias: str | None, name: str, node: exp.Column
+    context: Context, scope: Scope, alias: str | None, name: str, node: ast.Column
 ) -> Expression | None:
     if alias is None:
         found = scope.candidates(name)
@@ -234,7 +233,7 @@ def all_levels(scope: Scope) -> Iterable[Scope]:
 
 
 def _undefined(
-    context: Context, scope: Scope, alias: str | None, name: str, node: exp.Column
+    context: Context, scope: Scope, alias: str | None, name: str, node: ast.Column
 ) -> Exception:
     levels = list(all_levels(scope))
     if alias is not None and not any(alias in level.relations for level in levels):
@@ -255,13 +254,13 @@ def _undefined(
         hint = (
             f'Did you mean the column "{owner}.{guess}"?' if owner else f'Did you mean "{guess}"?'
         )
-    elif isinstance(node.this, exp.Identifier) and node.this.args.get("quoted"):
+    elif isinstance(node.this, ast.Identifier) and node.this.args.get("quoted"):
         hint = "Double quotes name columns; text is written in single quotes."
     return context.error(UndefinedColumn, f'column "{name}" does not exist', node, hint=hint)
 
 
 def _undefined_alias(
-    context: Context, levels: list[Scope], alias: str, node: exp.Column
+    context: Context, levels: list[Scope], alias: str, node: ast.Column
 ) -> Exception:
     if any(alias in nearby.relations for level in levels for nearby in level.hidden):
         return context.error(

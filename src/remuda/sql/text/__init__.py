@@ -1,5 +1,4 @@
 """The text of a statement before it becomes a tree: tokens, places, constants, suggestions.
 
-``tokens`` splits a text; the other token modules rewrite what sqlglot reads differently. No module
-here knows the catalog.
+``lexer`` splits a text into the tokens of ``lexemes``. No module here knows the catalog.
 """

@@ -1,14 +1,9 @@
-"""``E'caf\\u00e9\\n'``: what backslashes mean in such strings, by PostgreSQL's rules.
-
-sqlglot finds where a string ends; its text is read here, because sqlglot lets wrong escapes pass.
-"""
+"""``E'caf\\u00e9\\n'``: what backslashes mean in such strings, by PostgreSQL's rules."""
 
 from __future__ import annotations
 
 import re
 from typing import Final
-
-from sqlglot.tokenizer_core import Token, TokenType
 
 from remuda.errors import InvalidByteSequence, InvalidEscape, SqlSyntaxError
 from remuda.sql.text.places import position_at
@@ -23,35 +18,13 @@ _HIGH: Final = range(0xD800, 0xDC00)
 _LOW: Final = range(0xDC00, 0xE000)
 
 
-def with_escapes(text: str, tokens: list[Token]) -> list[Token]:
-    """The tokens of ``text``, each ``E''`` string with what its escapes mean.
+def decoded(text: str, start: int, end: int) -> str:
+    """The text between quotes, from ``start`` to ``end``. Escapes may give single bytes
+    that only together are a character.
 
     Raises InvalidEscape for a broken ``\\u``, SqlSyntaxError for a number that is no character and
     InvalidByteSequence for bytes that are no UTF-8.
     """
-    goes_on = False
-    previous: Token | None = None
-    for token in tokens:
-        kind = token.token_type
-        if kind is TokenType.BYTE_STRING:
-            goes_on = True
-            token.text = decoded(text, token.start + 2, token.end)
-        elif (
-            goes_on
-            and kind is TokenType.STRING
-            and previous is not None
-            and token.line != previous.line
-        ):
-            token.text = decoded(text, token.start + 1, token.end)  # the string goes on
-        else:
-            goes_on = False
-        previous = token
-    return tokens
-
-
-def decoded(text: str, start: int, end: int) -> str:
-    """What stands between the quotes, from ``start`` to ``end``. Escapes may give single bytes that
-    only together are a character."""
     found = bytearray()
     at = start
     high = 0

@@ -12,34 +12,31 @@ from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from typing import Final
 
-from sqlglot.tokenizer_core import Token, TokenType
-
 from remuda.errors import InputError, SqlSyntaxError
-from remuda.sql.text.tokens import command_word, tokenize
-from remuda.sql.text.typed_tokens import is_operator
+from remuda.sql.text.keywords import KEYWORDS
+from remuda.sql.text.lexemes import CONSTANTS, STRINGS, Token, TokenKind
+from remuda.sql.text.lexer import tokenize
 
 READ_MAX: Final = 4 * 1024
 """Characters of a text that are read: longer texts that begin alike have one fingerprint."""
 SHOWN_MAX: Final = 2000
 """Characters of ``Fingerprint.text``."""
 
-_T = TokenType
-_CONSTANTS: Final = frozenset(
-    {_T.STRING, _T.NUMBER, _T.BYTE_STRING, _T.HEREDOC_STRING, _T.RAW_STRING, _T.NATIONAL_STRING}
-    | {_T.UNICODE_STRING, _T.BIT_STRING, _T.HEX_STRING}
-)
-_STRINGS: Final = _CONSTANTS - {_T.NUMBER, _T.HEX_STRING}
-_WORDS: Final = frozenset({_T.NULL, _T.TRUE, _T.FALSE})
-_NO_VALUE_AFTER: Final = frozenset({_T.IS, _T.NOT, _T.SET})
+_WORDS: Final = frozenset({"null", "true", "false"})
+_NO_VALUE_AFTER: Final = frozenset({"is", "not", "set"})
 """What makes NULL, TRUE and FALSE a part of the grammar: IS NULL, NOT NULL, SET NULL."""
 _SIGNED_AFTER: Final = frozenset(
-    {_T.L_PAREN, _T.L_BRACKET, _T.COMMA, _T.EQ, _T.NEQ, _T.LT, _T.LTE, _T.GT, _T.GTE, _T.PLUS}
-    | {_T.DASH, _T.STAR, _T.SLASH, _T.MOD, _T.DPIPE, _T.AND, _T.OR, _T.BETWEEN, _T.SELECT}
-    | {_T.WHERE, _T.WHEN, _T.THEN, _T.ELSE, _T.LIMIT, _T.OFFSET, _T.RETURNING, _T.VALUES, _T.ON}
+    {"(", "[", ",", "=", "<>", "!=", "<", "<=", ">", ">=", "+", "-", "*", "/", "%", "||"}
+    | {"and", "or", "between", "select", "where", "when", "then", "else", "limit", "offset"}
+    | {"returning", "values", "on"}
 )
 """A sign behind these belongs to the number that follows."""
-_MAYBE: Final = _CONSTANTS | _WORDS | {_T.PLACEHOLDER, _T.PARAMETER, _T.DOT, _T.DASH, _T.PLUS}
-"""With these a constant or a parameter may begin."""
+_MAYBE: Final = _WORDS | {"?", "-", "+"}
+"""With these a constant or a parameter may begin, and with tokens that are no words."""
+_OPERAND_KINDS: Final = frozenset(
+    {TokenKind.NAME, TokenKind.STRING, TokenKind.UNICODE_NAME, TokenKind.UNICODE_STRING}
+)
+_AFTER_COUNT: Final = frozenset({"row", "rows", "percent"})
 _QUERIES: Final = frozenset({"SELECT", "WITH", "VALUES", "TABLE"})
 _CONSTANT: Final = "$"
 """The key of every constant; no other token has it."""
@@ -83,24 +80,18 @@ def fingerprint(text: str) -> Fingerprint | None:
 
 def _pieces(text: str) -> Iterator[_Piece]:
     """Raises InputError for what cannot be split into tokens."""
-    word, blanked = command_word(text)
-    if word:
-        yield _Piece(word.upper(), word.upper(), gap=False)
-    tokens = _tokens(blanked)
-    while tokens and tokens[-1].token_type is _T.SEMICOLON:
+    tokens = _tokens(text)
+    while tokens and tokens[-1].word == ";":
         tokens.pop()
     at, end = 0, -1
     while at < len(tokens):
         token = tokens[at]
-        count = _constant(tokens, at) if token.token_type in _MAYBE else 0
+        count = _constant(tokens, at) if not token.word or token.word in _MAYBE else 0
         gap = token.start > end + 1
         if count:
             yield _Piece(_CONSTANT, "", gap)
-        elif token.token_type is _T.QDCOLON:  # "?::" is one token
-            yield _Piece(_CONSTANT, "", gap)
-            yield _Piece("::", "::", gap=False)
         else:
-            yield _Piece(_key(token), blanked[token.start : token.end + 1], gap)
+            yield _Piece(_key(token), text[token.start : token.end + 1], gap)
         at += count or 1
         end = tokens[at - 1].end
 
@@ -122,34 +113,43 @@ def _tokens(text: str) -> list[Token]:
 def _constant(tokens: list[Token], at: int) -> int:
     """How many tokens the constant or parameter at this place has; 0: there is none."""
     token = tokens[at]
-    kind = token.token_type
     before = tokens[at - 1] if at else None
     after = tokens[at + 1] if at + 1 < len(tokens) else None
-    if kind in _STRINGS:
+    if token.kind in STRINGS:
         count = 1
-        while at + count < len(tokens) and tokens[at + count].token_type is _T.STRING:
+        while at + count < len(tokens) and tokens[at + count].kind is TokenKind.STRING:
             count += 1  # texts on further lines go on
         return count
-    if kind in _CONSTANTS:
+    if token.kind in CONSTANTS or token.kind is TokenKind.PARAMETER:
         return 1
-    if kind in _WORDS:
-        return int(before is None or before.token_type not in _NO_VALUE_AFTER)
-    if kind is _T.PLACEHOLDER:
-        return int(not is_operator(before, after))
-    number = after is not None and after.token_type is _T.NUMBER
-    if kind is _T.PARAMETER or kind is _T.DOT:
-        alone = kind is _T.PARAMETER or before is None or before.end + 1 < token.start
-        return 2 if number and alone else 0
-    if kind in (_T.DASH, _T.PLUS) and number:
-        return 2 if before is None or before.token_type in _SIGNED_AFTER else 0
+    if token.word in _WORDS:
+        return int(before is None or before.word not in _NO_VALUE_AFTER)
+    if token.word == "?":
+        return int(not _is_operator(before, after))
+    if token.word in ("-", "+") and after is not None and after.kind is TokenKind.NUMBER:
+        return 2 if before is None or before.word in _SIGNED_AFTER else 0
     return 0
+
+
+def _is_operator(before: Token | None, after: Token | None) -> bool:
+    """Whether ``?`` between these is JSON's operator and not a parameter."""
+    if before is None or after is None:
+        return False
+    ends = before.word in (")", "]") or before.kind in _OPERAND_KINDS or _is_name(before)
+    begins = after.kind is TokenKind.PARAMETER or after.kind in _OPERAND_KINDS
+    begins = begins or after.word in ("?", "(") or _is_name(after)
+    return ends and begins and after.word not in _AFTER_COUNT
+
+
+def _is_name(token: Token) -> bool:
+    return token.kind is TokenKind.WORD and token.word not in KEYWORDS
 
 
 def _key(token: Token) -> str:
     """Names by what they mean, keywords apart from names that are written like them."""
-    if token.token_type is _T.IDENTIFIER:
-        return token.text
-    return token.text.lower() if token.token_type is _T.VAR else token.text.upper()
+    if token.kind is TokenKind.WORD and token.word in KEYWORDS:
+        return token.word.upper()
+    return token.word or token.text
 
 
 # --- lists --------------------------------------------------------------------------------------

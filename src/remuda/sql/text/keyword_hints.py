@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from sqlglot.tokenizer_core import Token, TokenType
-
+from remuda.sql.text.keywords import KEYWORDS
+from remuda.sql.text.lexemes import Token, TokenKind
 from remuda.sql.text.suggest import closest
 
 _KEYWORDS: Final = (
@@ -16,7 +16,8 @@ _KEYWORDS: Final = (
     "partition", "returning", "right", "rows", "select", "set", "then", "union", "using", "values",
     "when", "where", "with",
 )  # fmt: skip
-_WORDS: Final = frozenset({TokenType.VAR})
+_RIGHT: Final = KEYWORDS | {"cube", "grouping", "int", "percent", "rollup"}
+"""They are no misspelt keywords."""
 _LEAST: Final = 3
 """Shorter words resemble too many keywords."""
 
@@ -25,7 +26,7 @@ def keyword_hint(tokens: list[Token], index: int) -> str:
     """A keyword that the token which does not fit, or a name right before it, may have meant."""
     for token in tokens[max(0, index - 2) : index + 1][::-1]:
         word = token.text.lower()
-        if token.token_type not in _WORDS or len(word) < _LEAST:
+        if token.kind is not TokenKind.WORD or len(word) < _LEAST or word in _RIGHT:
             continue
         found = closest(word, _KEYWORDS)
         if found is not None and found != word and abs(len(found) - len(word)) <= 1:

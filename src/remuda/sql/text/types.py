@@ -1,12 +1,9 @@
-"""Type names -> SqlType, for CAST (sqlglot's trees) and CREATE TABLE (tokens)."""
+"""Type names -> SqlType, for casts and for columns."""
 
 from __future__ import annotations
 
 from typing import Final
 
-from sqlglot import exp
-
-from remuda.catalog.pg_types import CATALOG_TYPES, OBJECTS, VECTORS
 from remuda.datatypes.sql import (
     BIGINT,
     BOOLEAN,
@@ -43,7 +40,6 @@ from remuda.errors import (
     UndefinedType,
 )
 from remuda.sql.text.suggest import did_you_mean
-from remuda.sql.text.typed_tokens import fields_of
 
 _SIMPLE: Final[dict[str, SqlType]] = {
     "boolean": BOOLEAN,
@@ -88,22 +84,12 @@ _TEXT: Final = {
     "varchar": varchar,
     "character varying": varchar,
 }
-_DECIMAL: Final = ("decimal", "numeric", "dec")
-TYPE_NAMES: Final = tuple(sorted({*_SIMPLE, *_TEXT, *_DECIMAL}))
+DECIMAL_NAMES: Final = ("decimal", "numeric", "dec")
+TYPE_NAMES: Final = tuple(sorted({*_SIMPLE, *_TEXT, *DECIMAL_NAMES}))
 
 LENGTH_MAX: Final = 10_485_760
 BARE_SCALE: Final = 16
 """Digits after the point of a DECIMAL of which nothing is said: as many as quotients have."""
-
-# sqlglot's name of a type -> ours
-_TREE_NAMES: Final[dict[str, str]] = {
-    "INT": "integer",
-    "FLOAT": "real",
-    "DOUBLE": "double",
-    "VARBINARY": "bytea",
-    "TIMESTAMPTZ": "timestamptz",
-    "TIMESTAMPNTZ": "timestamp",
-}
 
 
 _SERIAL: Final = frozenset({"serial", "bigserial", "smallserial", "serial2", "serial4", "serial8"})
@@ -125,7 +111,7 @@ def type_from_name(
     Raises UndefinedType with a suggestion, InvalidDefinition for arguments out of range, and
     SqlSyntaxError for fields that no interval has.
     """
-    if name in _DECIMAL:
+    if name in DECIMAL_NAMES:
         return _decimal(arguments, position)
     if name in _TEXT:
         return _text(name, arguments, position)
@@ -202,43 +188,3 @@ def array_of(element: SqlType, position: Position | None) -> SqlType:
     if element.kind is Kind.ARRAY:
         raise NotSupported("arrays of more than one dimension are not supported", position=position)
     return array(element)
-
-
-def is_bare_decimal(node: exp.DataType) -> bool:
-    """DECIMAL without precision: CAST keeps the digits of its operand then."""
-    return node.this is exp.DataType.Type.DECIMAL and not node.expressions
-
-
-CATALOG_NAMES: Final = frozenset(OBJECTS | VECTORS | {"oid", "xid", "cid", "char"})
-"""Types of PostgreSQL's catalog, which CAST takes."""
-
-
-def type_from_tree(node: exp.DataType, position: Position | None) -> SqlType:
-    """The type in a CAST."""
-    kind = node.this
-    if not isinstance(kind, exp.DataType.Type):
-        raise UndefinedType("this type is not supported", position=position)
-    if kind is exp.DataType.Type.ARRAY and len(node.expressions) == 1:
-        return array_of(type_from_tree(node.expressions[0], position), position)
-    if kind is exp.DataType.Type.USERDEFINED:
-        name = node.args["kind"].name.lower()
-        if name in CATALOG_NAMES:
-            return CATALOG_TYPES[name]
-    elif kind is exp.DataType.Type.NAME:
-        return CATALOG_TYPES["name"]
-    else:
-        name = _TREE_NAMES.get(kind.name, kind.name.lower())
-    arguments = tuple(_argument(part, position) for part in node.expressions)
-    if name == "double" and arguments:
-        name = "float"
-    span: tuple[str, ...] = ()
-    if kind is exp.DataType.Type.INTERVAL and (found := fields_of(arguments)) is not None:
-        span, arguments = found
-    return type_from_name(name, arguments, position, span)
-
-
-def _argument(node: exp.Expr, position: Position | None) -> int:
-    value = node.this
-    if isinstance(value, exp.Literal) and not value.is_string and value.this.isdecimal():
-        return int(value.this)
-    raise InvalidDefinition("type arguments must be whole numbers", position=position)

@@ -1,4 +1,5 @@
-"""Syntax trees of statements that sqlglot does not have.
+"""Syntax trees of all statements.
 
-Definitions, sessions, snapshots, transactions and the cluster; queries are trees of sqlglot.
+``ast`` has queries, changes and expressions; the others definitions, sessions, snapshots,
+transactions and the cluster.
 """

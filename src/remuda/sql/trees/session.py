@@ -6,10 +6,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from sqlglot import exp
-
 from remuda.datatypes.sql import SqlType
 from remuda.errors import Position
+from remuda.sql.trees import ast
 from remuda.sql.trees.transaction import TransactionTree
 
 
@@ -54,7 +53,7 @@ class ExecuteTree:
 
     name: str
     position: Position
-    arguments: tuple[exp.Expr, ...]
+    arguments: tuple[ast.Node, ...]
     prefix: str = ""
     reads_only: Literal[False] = False
 

@@ -1,16 +1,15 @@
-"""Statements as parsed: queries stay trees of sqlglot, definitions are our own small trees."""
+"""Statements as parsed: queries and changes are trees of ``ast``, definitions have small ones."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
-from sqlglot import exp
-from sqlglot.tokenizer_core import Token
-
 from remuda.datatypes.index import IndexKind
 from remuda.datatypes.sql import SqlType
 from remuda.errors import Position
+from remuda.sql.text.lexemes import Token
+from remuda.sql.trees import ast
 from remuda.sql.trees.cluster import CancelTree, ClusterTree
 from remuda.sql.trees.session import SessionTree
 from remuda.sql.trees.snapshot import SnapshotTree
@@ -28,14 +27,14 @@ class Name:
 class QueryTree:
     """``locking``: FOR UPDATE, FOR SHARE."""
 
-    root: exp.Expr
+    root: ast.Node
     locking: bool = False
     reads_only: Literal[True] = True
 
 
 @dataclass(frozen=True, slots=True)
 class InsertTree:
-    root: exp.Insert
+    root: ast.Insert
     sink: bool
     reads_only: Literal[False] = False
 
@@ -44,19 +43,19 @@ class InsertTree:
 class ChangeTree:
     """UPDATE or DELETE."""
 
-    root: exp.Update | exp.Delete
+    root: ast.Update | ast.Delete
     reads_only: Literal[False] = False
 
 
 @dataclass(frozen=True, slots=True)
 class MergeTree:
-    root: exp.Merge
+    root: ast.Merge
     reads_only: Literal[False] = False
 
 
 @dataclass(frozen=True, slots=True)
 class TruncateTree:
-    root: exp.TruncateTable
+    root: ast.Truncate
     reads_only: Literal[False] = False
 
 
