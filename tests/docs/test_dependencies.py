@@ -76,7 +76,7 @@ def test_pyarrow_is_the_pinned_version() -> None:
 
 
 def test_nothing_else_is_explained() -> None:
-    names = {name for name, _ in pinned()} | {"sqlglotc"}
+    names = {name for name, _ in pinned()}
     cells = re.findall(r"^\| ([a-z][^|]*?) \|", PAGE, re.MULTILINE)
     listed = {re.sub(r"\(.*\)", "", part).strip() for cell in cells
               for part in re.split(r", | with ", cell)} - {"package"}  # fmt: skip

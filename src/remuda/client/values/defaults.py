@@ -24,7 +24,7 @@ class Defaults:
         default = column.default
         if default is None or default.constant:
             return None if default is None else default.value
-        from remuda.session.definitions import default_value  # noqa: PLC0415 (sqlglot is slow)
+        from remuda.session.definitions import default_value  # noqa: PLC0415 (the binder is slow to import)
 
         return default_value(column, _now())
 
@@ -35,7 +35,7 @@ class Defaults:
         if default is None or default.constant:
             one = values_to_array([None if default is None else default.value], column.type)
             return pa.nulls(rows, one.type) if default is None else pa.repeat(one[0], rows)
-        from remuda.session.definitions import default_values  # noqa: PLC0415 (sqlglot is slow)
+        from remuda.session.definitions import default_values  # noqa: PLC0415 (the binder is slow to import)
 
         return default_values(column, rows, _now())
 
