@@ -22,6 +22,7 @@ from remuda.member.base.peers import Peers
 from remuda.member.commits.participants import CommitParticipants
 from remuda.member.leaving import Leaving
 from remuda.member.membership.catalog_service import CatalogService
+from remuda.member.membership.clock_rounds import ClockRounds
 from remuda.member.membership.membership import Membership
 from remuda.member.membership.takeover import Takeover
 from remuda.member.queries.fragments import LocalSources
@@ -380,7 +381,7 @@ def a_read_takes_the_clock_of_its_own_member(patch: Patch) -> str:
     async def clocks(self, members):
         """No round."""
 
-    patch.setattr(Membership, "clocks", clocks)
+    patch.setattr(ClockRounds, "clocks", clocks)
     return "a_read_lies_above_all_clocks"
 
 

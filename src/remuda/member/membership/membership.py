@@ -22,7 +22,6 @@ from remuda.datatypes.timestamp import from_micros
 from remuda.datatypes.view import MemberInfo, View
 from remuda.errors import (
     MemberGivenUp,
-    MemberUnavailable,
     NobodyListens,
     RemudaError,
     TransientError,
@@ -32,6 +31,7 @@ from remuda.member.base.core import Core, attempt
 from remuda.member.base.leavers import Leavers
 from remuda.member.base.peers import Peers, dial
 from remuda.member.membership.catalog_service import CatalogService
+from remuda.member.membership.clock_rounds import ClockRounds
 from remuda.member.membership.forming import Forming
 from remuda.member.membership.joining import Joining
 from remuda.member.membership.meeting import Meetings
@@ -47,7 +47,7 @@ from remuda.member.membership.recovery import Recovery
 from remuda.member.membership.takeover import Takeover
 from remuda.member.state.log import fields
 from remuda.rpc import codec
-from remuda.rpc.connection import ChannelKind, Reply
+from remuda.rpc.connection import ChannelKind
 from remuda.rpc.messages import control_pb2
 from remuda.rpc.messages.control_pb2 import RpcType
 from remuda.rpc.transport import Request
@@ -96,6 +96,8 @@ class Membership:
         self.leavers = Leavers(core)
         self.on_memory: list[Callable[[int, int, int], None]] = []
         """Called with what a member says of its memory: its number, bytes held, its limit."""
+        rounds = ClockRounds(core, peers, self._heartbeat, self._reported)
+        self.on_clock, self.clocks = rounds.on_clock, rounds.clocks
         self._refused: dict[int, str] = {}
         """Why the last heartbeat of a member was refused."""
         self._told: dict[int, float] = {}
@@ -440,54 +442,6 @@ class Membership:
     def _reported(self, message: control_pb2.Heartbeat) -> None:
         for listener in self.on_memory:
             listener(message.context.sender, message.memory_held, message.memory_limit)
-
-    # --- clocks -------------------------------------------------------------------------------
-
-    def on_clock(self, request: Request) -> None:
-        """The answer says that this member serves: a query may begin here (design rules 14, 15)."""
-        message = control_pb2.Heartbeat.FromString(request.pbody)
-        core = self._core
-        if message.probe:
-            core.observe_peer(message.context)
-            request.reply(RpcType.CLOCK, self._heartbeat())
-            return
-        core.observe_member(message.context)
-        if core.ready:
-            self._answer_clock(request)
-        else:
-            core.serve(request, self._answer_clock_when_ready(request))
-
-    async def _answer_clock_when_ready(self, request: Request) -> None:
-        await self._core.until_ready()
-        self._answer_clock(request)
-
-    def _answer_clock(self, request: Request) -> None:
-        self._core.timestamp()
-        request.reply(RpcType.CLOCK, self._heartbeat())
-
-    async def clocks(self, members: tuple[int, ...]) -> None:
-        """Advance the own clock past the clocks of ``members`` (design rule 15)."""
-        for reply in await self._all_clocks(members):
-            answer = control_pb2.Heartbeat.FromString(reply.pbody)
-            self._core.observe(answer.context)
-            self._reported(answer)
-
-    async def _all_clocks(self, members: tuple[int, ...]) -> list[Reply]:
-        """One round. If one of them leaves in order meanwhile, all that stay are asked, as some of
-        them have what it kept. Raises what they answer."""
-        core = self._core
-        while True:
-            view = core.view
-            message = control_pb2.Heartbeat(context=core.context())
-            try:
-                return await asyncio.gather(
-                    *(self._peers.request(number, RpcType.CLOCK, message) for number in members)
-                )
-            except MemberUnavailable:
-                gone = [number for number in members if number not in core.view.by_number]
-                if core.view is view or not gone:
-                    raise
-            members = tuple(number for number in core.live_members() if number != core.number)
 
     # --- losses -------------------------------------------------------------------------------
 
