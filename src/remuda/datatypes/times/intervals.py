@@ -162,24 +162,23 @@ def _rounded(value: float) -> float:
 
 def justify_hours(months: int, days: int, micros: int) -> tuple[int, int, int]:
     """24 hours become a day; time and days get one sign."""
-    more, micros = _truncated(micros, MICROS_PER_DAY)
-    days += more
-    if days > 0 > micros:
-        days, micros = days - 1, micros + MICROS_PER_DAY
-    elif days < 0 < micros:
-        days, micros = days + 1, micros - MICROS_PER_DAY
-    return months, days, micros
+    return months, *_carried(days, micros, MICROS_PER_DAY)
 
 
 def justify_days(months: int, days: int, micros: int) -> tuple[int, int, int]:
     """30 days become a month; days and months get one sign."""
-    more, days = _truncated(days, DAYS_PER_MONTH)
-    months += more
-    if months > 0 > days:
-        months, days = months - 1, days + DAYS_PER_MONTH
-    elif months < 0 < days:
-        months, days = months + 1, days - DAYS_PER_MONTH
-    return months, days, micros
+    return *_carried(months, days, DAYS_PER_MONTH), micros
+
+
+def _carried(whole: int, parts: int, size: int) -> tuple[int, int]:
+    """``size`` parts become a whole one; both get one sign."""
+    more, parts = _truncated(parts, size)
+    whole += more
+    if whole > 0 > parts:
+        return whole - 1, parts + size
+    if whole < 0 < parts:
+        return whole + 1, parts - size
+    return whole, parts
 
 
 def justify_interval(months: int, days: int, micros: int) -> tuple[int, int, int]:
