@@ -31,18 +31,14 @@ MISSING = {
 WIRING = {"__init__", "begin", "listen", "serve", "start"}
 """Methods that put objects together. Others may fill in a message that they are given."""
 FROM_OUTSIDE = {
-    "commits/jobs.py": 1,
-    "copies/copies.py": 1,
-    "copies/giving.py": 6,
+    "copies/giving.py": 1,
     "copies/receiving.py": 1,
     "journal/checkpoint.py": 1,
     "member.py": 2,
     "membership/forming.py": 1,
     "membership/membership.py": 2,
-    "membership/recovery.py": 7,
-    "membership/takeover.py": 1,
+    "membership/recovery.py": 1,
     "postgres/backend.py": 2,
-    "queries/cursors.py": 1,
     "rooms.py": 1,
     "sessions/service.py": 2,
     "sessions/statement.py": 10,
@@ -50,7 +46,6 @@ FROM_OUTSIDE = {
     "state/write_room.py": 3,
     "statements/spark_services.py": 1,
     "statements/spark_statements.py": 2,
-    "statements/statements.py": 1,
     "transactions/shell.py": 8,
     "transactions/transactions.py": 2,
 }

@@ -88,8 +88,8 @@ class JobRows:
         """The receivers may be copies at any time: nothing is acknowledged that they lack."""
         self.incoming: Callable[[], Collection[int]] = tuple
         """Partitions that this member is being given."""
-        self.on_arrival: Callable[[str], None] = lambda _job: None
-        """Told of each job of which rows come from other members."""
+        self.on_arrival: list[Callable[[str], None]] = []
+        """Called with each job of which rows come from other members."""
         self._arriving: dict[tuple[int, int], StagedFrames] = {}
         """By map and version of its schema: rows of partitions of which this member has no copy
         yet."""
@@ -97,6 +97,20 @@ class JobRows:
         self._known = _Places.of(core.view, core.number)
         self.pauses = MovePauses(core, peers, self.writes)
         commits.on_resolved.append(self._resolved)
+
+    # --- a move of partitions -------------------------------------------------------------------
+
+    def copy_to(self, receivers: dict[int, int]) -> None:
+        """From now on rows of these partitions go to their receivers as well."""
+        self.receivers = receivers
+
+    def promise(self) -> None:
+        """The receivers may be copies from now on."""
+        self.promised = True
+
+    def copy_no_more(self) -> None:
+        """The move has ended."""
+        self.receivers, self.promised, self.failed = {}, False, None
 
     def _places(self) -> _Places:
         """Of the view of now."""
@@ -255,7 +269,8 @@ class JobRows:
         batches = list(arrow_stream.decode(request.dbody))
         if message.removal:
             batches = [of_keys(batch.columns, schema) for batch in batches]
-        self.on_arrival(frame.job)
+        for listener in self.on_arrival:
+            listener(frame.job)
         if message.spread:
             core.serve(request, self._spread(request, schema, frame, batches))
             return

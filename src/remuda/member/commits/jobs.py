@@ -93,7 +93,7 @@ class Jobs:
         self._forwarding = forwarding
         self._rows = rows
         self._pauses = rows.pauses
-        rows.on_arrival = self._arrives
+        rows.on_arrival.append(self._arrives)
         self._jobs: dict[str, Job] = {}
         self._ended: OrderedDict[str, int | RemudaError] = OrderedDict()
         core.room.counts(lambda: ENDED_SIZE * len(self._ended))

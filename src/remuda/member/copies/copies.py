@@ -114,7 +114,7 @@ class Copies:
     def _promote(self) -> None:
         waiting = frozenset[int]().union(*self._core.unmoved.values())
         count = len(waiting)
-        self._core.readiness.taken |= waiting
+        self._core.readiness.take(waiting)
         self._core.readiness.hold(
             READY_KEY, f"it takes over the rows of {count} partitions of which it kept backups"
         )

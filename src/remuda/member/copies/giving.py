@@ -309,12 +309,11 @@ class Giving:
         receiver = giving.move.receiver
         assert receiver is not None
         self._copy_no_more_staged_rows()
-        self._job_rows.receivers = dict.fromkeys(giving.move.partitions, receiver)
+        self._job_rows.copy_to(dict.fromkeys(giving.move.partitions, receiver))
         giving.staged = await self._job_rows.send_all(receiver, giving.move.partitions)
 
     def _copy_no_more_staged_rows(self) -> None:
-        self._job_rows.receivers, self._job_rows.promised = {}, False
-        self._job_rows.failed = None
+        self._job_rows.copy_no_more()
 
     async def _copy(self, giving: Transfer) -> None:
         """Everything but the last round."""
@@ -429,7 +428,7 @@ class Giving:
                     await self._round(giving, map_id, core.timestamp())
                 self._require_fit(move)
                 self._receivers = dict.fromkeys(move.partitions, move.receiver)
-                self._job_rows.promised = True
+                self._job_rows.promise()
                 self._transactions.copies_changed()
                 self._transactions.release(move.partitions)
                 small = False

@@ -26,6 +26,7 @@ from remuda.member.journal.heard_logs import HeardLogs
 from remuda.member.state.commit_work import Work
 from remuda.member.state.transaction_sets import PartWork
 from remuda.member.state.wal import NoWal
+from remuda.snapshot.log_replay import Restored
 from remuda.snapshot.log_rows import RECORD_SIZE, Packings, encode_batch, key_columns, pieces
 from remuda.storage.format import records as log
 from remuda.storage.format.segment import Identity
@@ -110,6 +111,23 @@ class MemberWal(NoWal):
         self.group = self._begin(view, cluster)
         self.after = self.group.after
         self._last = self.group.writer.last
+
+    def open(self, group: GroupCommit) -> None:
+        """Records go to ``group`` from now on."""
+        self.group = group
+
+    def lies_at(self, folder: Path, identity: Identity, generation: int) -> None:
+        """The log of this generation is in ``folder``."""
+        self.place = folder, identity
+        self.generation = generation
+
+    def restore(self, made: Restored) -> None:
+        """Go on from the state that the log of an earlier process has given."""
+        self.packings = made.packings
+        self.catalog_state = made.catalog_state
+        self.replicated = made.replicated
+        self.job_ends.update(made.job_ends)
+        self.heard_logs.restore(made.heard)
 
     # --- waiting ------------------------------------------------------------------------------
 

@@ -297,12 +297,12 @@ class Recovery:
         core, folder = self._core, self._folder
         assert folder is not None
         group = self._adopt() if self._settled else self._begin_anew(folder, view, cluster)
-        self.wal.group = group
+        self.wal.open(group)
         if self._settled:
             self._keep(self._state_now().in_view(view), accepted=None)
         if folder.state is not None:
-            self.wal.place = folder.log(folder.state.generation), folder.state.identity
-            self.wal.generation = folder.state.generation
+            generation = folder.state.generation
+            self.wal.lies_at(folder.log(generation), folder.state.identity, generation)
         if not self._settled:
             if core.catalog.version:
                 self.wal.catalog_changed(core.catalog.version, self.wal.catalog_state)
@@ -370,11 +370,7 @@ class Recovery:
             store.raise_floor(made.floors.get(map_id, made.clock))
         core.clock.observe(made.clock)
         core.recovered = made.replicated
-        self.wal.packings = made.packings
-        self.wal.catalog_state = made.catalog_state
-        self.wal.replicated = made.replicated
-        self.wal.job_ends.update(made.job_ends)
-        self.wal.heard_logs.restore(made.heard)
+        self.wal.restore(made)
         self.restored = None
         return group
 

@@ -62,7 +62,7 @@ class Takeover:
             self._lost_until = max(self._lost_until, over)
             self._ceiling = max(self._ceiling, ceiling)
         if former:
-            self._core.readiness.taken |= gained
+            self._core.readiness.take(gained)
             names = ", ".join(
                 f"member {number}" if number != NOBODY else "members that are lost"
                 for number in sorted(former)

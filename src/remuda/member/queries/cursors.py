@@ -187,6 +187,10 @@ class Results:
             for first in range(0, page.num_rows, rows):
                 self.page(page.slice(first, rows), lambda _: None)
 
+    def give_up(self) -> None:
+        """The statement runs again: nobody is told the end of this run."""
+        self.finished = True
+
     def finish(
         self,
         error: RemudaError | None = None,
@@ -323,7 +327,7 @@ class Cursor:
         else:
             self._sink.clear()
             if self._results.untold and self._again(error):
-                self._results.finished = True
+                self._results.give_up()
                 self._leave()
                 return
             self._finish(error)

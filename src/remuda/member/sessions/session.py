@@ -62,8 +62,8 @@ class TransactionSessions:
         self._ended: OrderedDict[str, RemudaError | None] = OrderedDict()
         """By id, the latest last: why others ended it; None: its client did."""
         self._timer: asyncio.TimerHandle | None = None
-        self.cancel: Callable[[QueryId, RemudaError], None] = lambda _query, _error: None
-        """Ends a statement that runs."""
+        self.on_timeout: list[Callable[[QueryId, RemudaError], None]] = []
+        """Called with a statement that runs in a transaction which was rolled back, and why."""
 
     # --- begin and find -----------------------------------------------------------------------
 
@@ -392,7 +392,8 @@ class TransactionSessions:
                 self.roll_back(transaction, error)
                 if transaction.state is State.ROLLED_BACK:  # not one that is being committed
                     for query in list(transaction.running):
-                        self.cancel(query, error)
+                        for listener in self.on_timeout:
+                            listener(query, error)
         self._follow()
 
     def __iter__(self) -> Iterator[OpenTransaction]:

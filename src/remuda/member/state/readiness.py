@@ -8,7 +8,7 @@ not done (design rule 14). Requests that come a little too early wait, and fail 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 
 from remuda.errors import MemberNotReady, MemberUnavailable, NoLease, TakenOver
 from remuda.limits import PARTITIONS
@@ -60,6 +60,10 @@ class Readiness:
         if not self.holds:
             return self._now() < self.lease_until
         return partition < PARTITIONS and partition not in self.taken and self.partly
+
+    def take(self, partitions: Collection[int]) -> None:
+        """Keys of these partitions wait until this member holds nothing back any more."""
+        self.taken |= frozenset(partitions)
 
     def require_partitions(self, partitions: Iterable[int]) -> None:
         """Raises TakenOver unless all of them may be served right now."""

@@ -149,7 +149,7 @@ class Statements:
         self._accept_lost = accept_lost
         self.about_snapshots: Callable[[Statement, SnapshotTree], Awaitable[Answer]]
         self._transactions = TransactionStatements(core, transactions)
-        transactions.cancel = self.cancel
+        transactions.on_timeout.append(self.cancel)
         self._definitions = Definitions(
             core,
             queries,
