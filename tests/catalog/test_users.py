@@ -75,6 +75,13 @@ def test_the_file():
     assert decode_users(text, "file") == found
     document = json.loads(text)
     assert document["users"]["ann"]["roles"] == {ALL: ["read"], "t": ["read", "write"]}
+    assert document["format"] == 1
+    settled = found.configured("ann", "statement_timeout", "5s").configured("böb", "x.y", "1")
+    text = encode_users(settled)
+    assert decode_users(text, "file") == settled
+    assert json.loads(text)["format"] == 2
+    less = settled.configured("ann", "statement_timeout", None).configured("böb", "x.y", None)
+    assert less == found
 
 
 BAD = {
@@ -90,6 +97,12 @@ BAD = {
     "an unknown key": json.dumps({"users": {"a": {"password": HASH.text(), "x": 1}}}).encode(),
     "roles are a list": json.dumps(
         {"users": {"a": {"password": HASH.text(), "roles": []}}}
+    ).encode(),
+    "settings are a list": json.dumps(
+        {"users": {"a": {"password": HASH.text(), "settings": []}}}
+    ).encode(),
+    "a setting is no text": json.dumps(
+        {"users": {"a": {"password": HASH.text(), "settings": {"work_mem": 4}}}}
     ).encode(),
     "a role is unknown": json.dumps(
         {"users": {"a": {"password": HASH.text(), "roles": {"t": ["own"]}}}}

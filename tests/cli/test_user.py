@@ -50,6 +50,27 @@ def test_from_nothing_to_roles(file, monkeypatch, capsys):
         " ann  | flights  | write",
         " bob  | -        | -",
     ]
+    before = file.read_bytes()
+    level = "default_transaction_isolation"
+    assert user(monkeypatch, file, "set", "bob", level.upper(), "Read Committed") == 0
+    assert decode_users(file.read_bytes(), "").get("bob").settings == {level: "read committed"}
+    assert user(monkeypatch, file, "list") == 0
+    assert capsys.readouterr().out.splitlines()[-3:] == [
+        " user |            setting            |     value",
+        "------+-------------------------------+----------------",
+        " bob  | default_transaction_isolation | read committed",
+    ]
+    for words, said in (
+        (("set", "bob", level, "snapshot"), "serializable, repeatable read"),
+        (("set", "bob", "server_version", "16"), "cannot be changed"),
+        (("set", "bob", "transaction_isolation", "serializable"), "belongs to one transaction"),
+        (("set", "bob", "default_isolation", "x"), "unrecognized configuration parameter"),
+        (("reset", "eve", level), 'user "eve" does not exist'),
+    ):
+        assert user(monkeypatch, file, *words) != 0
+        assert said in capsys.readouterr().err
+    assert user(monkeypatch, file, "reset", "bob", level) == 0
+    assert file.read_bytes() == before  # members of older releases read it
     file.chmod(0o640)
     assert user(monkeypatch, file, "revoke", "ann", "read", "--all") == 0
     assert user(monkeypatch, file, "password", "ann", stdin="another\n") == 0

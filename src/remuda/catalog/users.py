@@ -6,7 +6,8 @@ itself: making maps, cancelling queries of others, the state of members.
 
 The file is JSON::
 
-    {"format": 1, "users": {"ann": {"password": "SCRAM-SHA-256$...", "roles": {"*": ["read"]}}}}
+    {"format": 2, "users": {"ann": {"password": "SCRAM-SHA-256$...", "roles": {"*": ["read"]},
+                                    "settings": {"default_transaction_isolation": "..."}}}}
 """
 
 from __future__ import annotations
@@ -34,11 +35,13 @@ class Role(Enum):
 
 @dataclass(frozen=True, slots=True)
 class User:
-    """``roles``: by map, or ``ALL``."""
+    """``roles``: by map, or ``ALL``. ``settings``: those with which the PostgreSQL sessions of the
+    user begin, by name in lower case."""
 
     name: str
     password: PasswordHash
     roles: Mapping[str, frozenset[Role]] = field(default_factory=dict)
+    settings: Mapping[str, str] = field(default_factory=dict)
 
     def has(self, role: Role, name: str) -> bool:
         """``name``: a map, or ``ALL``."""
@@ -126,6 +129,14 @@ class Users:
             roles[scope] = held - {role}
         return self._with(replace(user, roles=roles))
 
+    def configured(self, name: str, setting: str, value: str | None) -> Users:
+        """With another setting of a user; None: with the default. Raises UndefinedObject."""
+        user = self.get(name)
+        settings = {key: old for key, old in user.settings.items() if key != setting}
+        if value is not None:
+            settings[setting] = value
+        return self._with(replace(user, settings=settings))
+
     def _with(self, user: User) -> Users:
         return Users({**self.by_name, user.name: user})
 
@@ -142,6 +153,8 @@ def _check_name(name: str) -> None:
 
 
 def encode_users(users: Users) -> bytes:
+    """Members of an older release read a file without settings."""
+    number = USERS_FILE.number if any(u.settings for u in users.by_name.values()) else 1
     content = {
         name: {
             "password": user.password.text(),
@@ -150,11 +163,11 @@ def encode_users(users: Users) -> bytes:
                 for scope, roles in sorted(user.roles.items())
             },
         }
+        | ({"settings": dict(sorted(user.settings.items()))} if user.settings else {})
         for name, user in sorted(users.by_name.items())
     }
     return (
-        json.dumps({"format": USERS_FILE.number, "users": content}, indent=2, ensure_ascii=False)
-        + "\n"
+        json.dumps({"format": number, "users": content}, indent=2, ensure_ascii=False) + "\n"
     ).encode()
 
 
@@ -184,15 +197,19 @@ def decode_users(content: bytes, source: str) -> Users:
 
 def _decode_user(name: str, entry: Any) -> User:
     _check_name(name)
-    if not isinstance(entry, dict) or not set(entry) <= {"password", "roles"}:
-        raise InputError('an entry has "password" and "roles", and nothing else')
+    if not isinstance(entry, dict) or not set(entry) <= {"password", "roles", "settings"}:
+        raise InputError('an entry has "password", "roles" and "settings", and nothing else')
     password, roles = entry.get("password"), entry.get("roles", {})
+    settings = entry.get("settings", {})
     if not isinstance(password, str):
         raise InputError("there is no password")
     if not isinstance(roles, dict) or not all(isinstance(r, list) for r in roles.values()):
         raise InputError('"roles" must hold a list of roles for each map')
+    if not isinstance(settings, dict) or not all(isinstance(v, str) for v in settings.values()):
+        raise InputError('"settings" must hold a text for each setting')
     return User(
         name,
         parse_hash(password),
         {scope: frozenset(role_of(role) for role in held) for scope, held in roles.items()},
+        {key.lower(): value for key, value in settings.items()},
     )

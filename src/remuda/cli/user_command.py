@@ -17,6 +17,8 @@ from remuda.catalog.passwords import SALT_SIZE, PasswordHash, hashed
 from remuda.catalog.users import ALL, Role, Users, decode_users, encode_users, role_of
 from remuda.cli.table import Alignment, harmless, text_table
 from remuda.errors import DiskFull, InputError
+from remuda.session.settings import setting_of
+from remuda.session.user_settings import user_setting
 
 _ROLES = ", ".join(role.value for role in Role)
 _MODE = 0o600
@@ -51,6 +53,15 @@ def add_to(commands: Any) -> None:
         scope.add_argument("--map", metavar="M", help="on this map")
         scope.add_argument("--all", action="store_true", help="on all maps, and the cluster itself")
         action.set_defaults(act=act)
+    action = _action(actions, "set", "have the PostgreSQL sessions of a user begin with a setting")
+    action.add_argument("name")
+    action.add_argument("setting", help="as default_transaction_isolation")
+    action.add_argument("value", help="as 'read committed'")
+    action.set_defaults(act=_set)
+    action = _action(actions, "reset", "take a setting of a user away")
+    action.add_argument("name")
+    action.add_argument("setting")
+    action.set_defaults(act=_reset)
     parser.set_defaults(run=run)
 
 
@@ -103,6 +114,14 @@ def _revoke(users: Users, options: argparse.Namespace) -> Users:
     return users.revoked(options.name, role_of(options.role), ALL if options.all else options.map)
 
 
+def _set(users: Users, options: argparse.Namespace) -> Users:
+    return users.configured(options.name, *user_setting(options.setting, options.value))
+
+
+def _reset(users: Users, options: argparse.Namespace) -> Users:
+    return users.configured(options.name, setting_of(options.setting).name.lower(), None)
+
+
 def describe(users: Users) -> str:
     rows = [
         (harmless(name), "all maps" if scope == ALL else harmless(scope), _names(roles))
@@ -110,7 +129,17 @@ def describe(users: Users) -> str:
         for scope, roles in (sorted(user.roles.items()) or [("-", frozenset[Role]())])
     ]
     left = Alignment.LEFT
-    return text_table(("user", "map", "roles"), rows, (left, left, left)) if rows else "no users\n"
+    if not rows:
+        return "no users\n"
+    settings = [
+        (harmless(name), harmless(setting), harmless(value))
+        for name, user in sorted(users.by_name.items())
+        for setting, value in sorted(user.settings.items())
+    ]
+    text = text_table(("user", "map", "roles"), rows, (left, left, left))
+    if settings:
+        text += "\n" + text_table(("user", "setting", "value"), settings, (left, left, left))
+    return text
 
 
 def _names(roles: frozenset[Role]) -> str:

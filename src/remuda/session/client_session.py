@@ -27,7 +27,11 @@ class PreparedText:
 
 @dataclass(frozen=True)
 class ClientSession:
-    """Immutable; ``values`` are the settings that differ from their defaults."""
+    """Immutable; ``values`` are the settings that differ from their defaults.
+
+    ``defaults`` are the values that the user's entry and the startup packet have given: RESET and
+    DISCARD ALL restore them. They stay on the member that has the connection.
+    """
 
     values: Mapping[str, str] = field(default_factory=dict)
     prepared: Mapping[str, PreparedText] = field(default_factory=dict)
@@ -38,6 +42,7 @@ class ClientSession:
     database: str = DATABASE
     """The name under which a client of PostgreSQL has asked for the one database. It does not
     travel either."""
+    defaults: Mapping[str, str] = field(default_factory=dict)
 
     def value(self, setting: Setting) -> str:
         return self.values.get(setting.name.lower(), setting.default)
@@ -80,22 +85,42 @@ class ClientSession:
 
     def of(self, user: str, pid: int) -> ClientSession:
         """The same session, as that of a user and a connection."""
-        return ClientSession(self.values, self.prepared, user, pid)
+        return ClientSession(self.values, self.prepared, user, pid, defaults=self.defaults)
 
     def with_value(self, setting: Setting, value: str | None) -> ClientSession:
         """None: the default."""
+        if value is None:
+            value = self.defaults.get(setting.name.lower())
         values = {name: v for name, v in self.values.items() if name != setting.name.lower()}
         if value is not None and value != setting.default:
             values[setting.name.lower()] = value
         if len(values) > NAMED_MAX + len(SETTINGS):
             raise LimitExceeded(f"a client can have at most {NAMED_MAX} settings of its own")
-        return ClientSession(values, self.prepared)
+        return self.with_values(values)
+
+    def with_values(self, values: Mapping[str, str]) -> ClientSession:
+        """With these settings instead of its own."""
+        return ClientSession(values, self.prepared, defaults=self.defaults)
+
+    def with_defaults(self, defaults: Mapping[str, str]) -> ClientSession:
+        """A session that begins with ``defaults``, and goes back to them."""
+        begun = ClientSession(defaults=defaults).reset()
+        return ClientSession(begun.values, self.prepared, self.user, self.pid, defaults=defaults)
+
+    def reset(self) -> ClientSession:
+        """With all settings at their defaults (RESET ALL)."""
+        known = self.defaults.items()
+        own = {n: v for n, v in known if n not in SETTINGS or v != SETTINGS[n].default}
+        return self.with_values(own)
+
+    def without_prepared(self) -> ClientSession:
+        return ClientSession(self.values, {}, defaults=self.defaults)
 
     def with_prepared(self, name: str, prepared: PreparedText | None) -> ClientSession:
         others = {n: p for n, p in self.prepared.items() if n != name}
         if prepared is not None:
             others[name] = prepared
-        return ClientSession(self.values, others)
+        return ClientSession(self.values, others, defaults=self.defaults)
 
     def encode(self) -> bytes:
         """Raises LimitExceeded."""

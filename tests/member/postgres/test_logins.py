@@ -14,11 +14,13 @@ import pytest
 import trustme
 from users_of_cluster import PASSWORD, known_users
 
+from remuda.catalog.users import decode_users, encode_users
 from remuda.config import MemberConfig, check_exposure
 from remuda.errors import InputError, MemberNotReady
 from remuda.member.postgres.wing import PostgresWing
 from remuda.postgres.login import SSL_REQUEST
 from remuda.postgres.reader import UNAUTHENTICATED_SIZE_MAX
+from remuda.session.user_settings import user_setting
 
 GUESS = "a wrong guess"
 
@@ -65,6 +67,55 @@ async def psql(cluster, text, *, password=PASSWORD, user="root", **options):
     )  # fmt: skip
     printed, _ = await process.communicate()
     return process.returncode, printed.decode()
+
+
+def test_a_session_begins_with_the_settings_of_its_user(in_cluster, users, tmp_path):
+    """A setting of the startup packet comes first, then that of the user's entry. RESET and DISCARD
+    ALL, which pools send, go back to these."""
+    file = tmp_path / "users.json"
+    found = decode_users(file.read_bytes(), "")
+    level = user_setting("Default_Transaction_Isolation", "READ COMMITTED")
+    file.write_bytes(encode_users(found.configured("root", *level)))
+
+    async def scenario(cluster):
+        async def told(connection, name="default_transaction_isolation"):
+            return (await (await connection.execute(f"SHOW {name}")).fetchone())[0]
+
+        async with await connect(cluster, password=PASSWORD) as connection:
+            assert await told(connection) == "read committed"
+            await connection.execute("BEGIN")
+            assert await told(connection, "transaction_isolation") == "read committed"
+            await connection.execute("COMMIT")
+            await connection.execute("SET default_transaction_isolation = serializable")
+            assert await told(connection) == "serializable"
+            for text in ("RESET default_transaction_isolation", "RESET ALL", "DISCARD ALL"):
+                await connection.execute("SET default_transaction_isolation = 'repeatable read'")
+                await connection.execute(text)
+                assert await told(connection) == "read committed"
+            listed = await connection.execute(
+                "SELECT rolname, rolconfig, setdatabase, setconfig, useconfig"
+                " FROM pg_roles r JOIN pg_db_role_setting s ON s.setrole = r.oid"
+                " JOIN pg_user u ON usename = rolname"
+            )
+            config = ["default_transaction_isolation=read committed"]
+            assert await listed.fetchall() == [("root", config, 0, config, config)]
+            if shutil.which("psql"):
+                _, printed = await psql(cluster, "\\drds")
+                assert printed == "root||default_transaction_isolation=read committed\n"
+        options = "-c default_transaction_isolation=repeatable\\ read"
+        async with await connect(cluster, password=PASSWORD, options=options) as connection:
+            await connection.execute("SET default_transaction_isolation = serializable")
+            await connection.execute("RESET ALL")
+            assert await told(connection) == "repeatable read"
+            await connection.execute("SET default_transaction_isolation = DEFAULT")
+            assert await told(connection) == "repeatable read"
+        async with await connect(cluster, user="reader", password=PASSWORD) as connection:
+            assert await told(connection) == "serializable"
+            with pytest.raises(psycopg.errors.FeatureNotSupported) as caught:
+                await connection.execute("ALTER ROLE reader SET work_mem = '1MB'")
+            assert "remuda user set" in caught.value.diag.message_hint
+
+    in_cluster(scenario, **users)
 
 
 def test_scram_over_tls(in_cluster, users, tls, certificates):

@@ -29,6 +29,7 @@ from remuda.errors import (
     WrongPassword,
 )
 from remuda.member.member import Member
+from remuda.member.security.users_file import UsersFile
 from remuda.rpc import codec
 from remuda.rpc.connection import ChannelKind
 from remuda.rpc.frame import REQUEST, FrameReader, encode_head
@@ -154,6 +155,12 @@ class TestWhoIsThere:
             assert await again.sql("SELECT 1") == await known.sql("SELECT 1")
 
         in_cluster(scenario, 1, **settings)
+
+    def test_a_file_with_a_wrong_setting_is_refused(self, tmp_path):
+        path = tmp_path / "users.json"
+        path.write_bytes(encode_users(people().configured("root", "default_isolation", "x")))
+        with pytest.raises(InputError, match=r'users\.json, user "root": unrecognized config'):
+            UsersFile(str(path), system_world())
 
     def test_the_file_is_read_again(self, in_cluster, settings, monkeypatch):
         monkeypatch.setattr("remuda.member.base.access.REREAD_INTERVAL", 0.005)

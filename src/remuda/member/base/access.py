@@ -8,7 +8,7 @@ are forwarded, by the member that serves them as well.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final
 
 from remuda.catalog.catalog import Catalog
@@ -59,6 +59,12 @@ class Access:
         if found is None:
             raise InsufficientPrivilege(f'user "{name}" does not exist any more')
         return found
+
+    def settings(self, name: str) -> Mapping[str, str]:
+        """With which the PostgreSQL sessions of a user begin, by the names of settings in lower
+        case."""
+        user = self.user(name)
+        return {} if user is None else user.settings
 
     def require(self, name: str, role: Role, scope: str) -> None:
         """Raises InsufficientPrivilege."""

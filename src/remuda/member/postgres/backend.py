@@ -140,11 +140,12 @@ class Backend:
     # --- the beginning ------------------------------------------------------------------------
 
     def _started_with(self, startup: Startup) -> ClientSession:
-        session = self._client.session
+        """Settings of the startup packet come before those of the user's entry."""
+        defaults = dict(self._core.access.settings(self._outlet.user))
         for name, value in startup.settings:
             setting = setting_of(name)
-            session = session.with_value(setting, checked(setting, value))
-        return session
+            defaults[setting.name.lower()] = checked(setting, value)
+        return self._client.session.with_defaults(defaults)
 
     @property
     def _settings(self) -> ClientSession:

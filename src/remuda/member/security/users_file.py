@@ -5,10 +5,11 @@ from __future__ import annotations
 import logging
 from pathlib import Path
 
-from remuda.catalog.users import decode_users
-from remuda.errors import RemudaError
+from remuda.catalog.users import Users, decode_users
+from remuda.errors import InputError, RemudaError
 from remuda.member.security.defences import warn_if_open
 from remuda.member.state.log import fields
+from remuda.session.user_settings import check_user_settings
 from remuda.world import World
 
 log = logging.getLogger(__name__)
@@ -23,10 +24,22 @@ class UsersFile:
         self._world = world
         self._stamp = world.disk.facts(self._path).stamp
         self._missing = False
-        self.users = decode_users(world.disk.read(self._path), path)
+        self.users = self._read()
         self.generation = 0
         """Grows with every change."""
         warn_if_open(world, path, "users file", "guess passwords, or make themselves users")
+
+    def _read(self) -> Users:
+        source = str(self._path)
+        users = decode_users(self._world.disk.read(self._path), source)
+        for name, user in users.by_name.items():
+            try:
+                check_user_settings(user.settings)
+            except RemudaError as error:
+                raise InputError(
+                    f'{source}, user "{name}": {error.message}', hint=error.hint
+                ) from None
+        return users
 
     def look(self) -> None:
         """Read it again if it has changed."""
@@ -42,7 +55,7 @@ class UsersFile:
             return
         self._stamp = stamp
         try:
-            self.users = decode_users(self._world.disk.read(self._path), str(self._path))
+            self.users = self._read()
         except RemudaError as error:
             log.error("users file not read again", extra=fields(error=error.message))
             return

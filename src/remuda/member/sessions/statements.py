@@ -298,7 +298,7 @@ class TransactionStatements:
             return Ended("ROLLBACK")
         self._sessions.roll_back(transaction)
         self._chain(statement, transaction, chain)
-        session = ClientSession(transaction.base.values, statement.sent.prepared)
+        session = statement.sent.with_values(transaction.base.values)
         return Ended("ROLLBACK", session if session != statement.sent else None)
 
     def _chain(self, statement: Statement, before: OpenTransaction, chain: bool) -> None:

@@ -29,7 +29,7 @@ from remuda.member.base.core import Core
 from remuda.member.sessions.statement import Statement, parameter_types
 from remuda.member.statements.plans import Plans
 from remuda.session.answers import Answer, answer_rows
-from remuda.session.client_session import NO_SESSION, ClientSession, PreparedText
+from remuda.session.client_session import ClientSession, PreparedText
 from remuda.session.in_zone import parts_in_zone
 from remuda.session.parameters import clock_values, with_clock_parameters
 from remuda.session.planning import Planned
@@ -68,12 +68,13 @@ class Sessions:
                     local, user = statement.local, statement.user
                     return await self._prepare(session, tree, local=local, user=user)
                 case DeallocateTree(name=None):
-                    return ClientSession(session.values, {}), "DEALLOCATE ALL"
+                    return session.without_prepared(), "DEALLOCATE ALL"
                 case DeallocateTree(name=str(name)):
                     self._named(session, name)
                     return session.with_prepared(name, None), "DEALLOCATE"
                 case DiscardTree(what):
-                    return NO_SESSION if what == "ALL" else session, f"DISCARD {what}"
+                    fresh = session.without_prepared().reset()
+                    return fresh if what == "ALL" else session, f"DISCARD {what}"
                 case CloseTree(name=None):
                     return session, "CLOSE CURSOR ALL"
                 case CloseTree(name=name):
@@ -88,7 +89,7 @@ class Sessions:
     def _set(self, session: ClientSession, tree: SetTree) -> Changed:
         tag = "RESET" if tree.value is None else "SET"
         if tree.name is None:
-            return ClientSession({}, session.prepared), tag
+            return session.reset(), tag
         setting = setting_of(tree.name)
         value = None if tree.value is None else checked(setting, tree.value)
         if tree.local:

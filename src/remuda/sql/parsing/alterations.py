@@ -20,8 +20,9 @@ Columns are read in ``table_elements``.
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Final, Literal
 
+from remuda.errors import NotSupported
 from remuda.sql.parsing.option_settings import read_settings
 from remuda.sql.parsing.table_elements import ElementReader
 from remuda.sql.trees.syntax import (
@@ -41,6 +42,8 @@ from remuda.sql.trees.syntax import (
     TableElements,
 )
 
+_USERS: Final = ("role", "user")
+
 
 class AlterParser(ElementReader):
     """Reads one ALTER from its tokens; every error has a position."""
@@ -50,6 +53,13 @@ class AlterParser(ElementReader):
         kind: Literal["TABLE", "VIEW"] = "TABLE"
         if self.accept("view"):
             kind = "VIEW"
+        elif self.word() in _USERS:
+            raise NotSupported(
+                f"ALTER {self.word().upper()} is not supported",
+                position=self.position(),
+                hint="Users and their settings are in the users' file of the members: remuda user "
+                "set NAME SETTING VALUE, or remuda user password NAME.",
+            )
         elif not (self.accept("table") or self.accept("mapping")):
             self.unsupported(f"ALTER {self.word().upper()}".rstrip(), "ALTER TABLE, ALTER VIEW")
         if_exists = self.accept("if", "exists")
