@@ -28,7 +28,7 @@ _LABEL = re.compile(r"[\w.:-]{1,100}", re.ASCII)
 STORE_SCHEMES = ("file", "s3", "gs", "gcs", "abfs", "abfss", "hdfs", "viewfs")
 """Of URLs that ``pyarrow.fs`` reads."""
 INSECURE_WORDS = "yes, without encryption or passwords"
-"""What must be said to listen on an address that others reach, without protection."""
+"""The words that allow listening without protection on an address that others reach."""
 
 
 def _setting(default: object, doc: str, choices: tuple[str, ...] = ()) -> Any:
@@ -330,7 +330,7 @@ class MemberConfig:
         return frozenset(int(word) for word in words)
 
     def _check_finite(self, name: str) -> None:
-        """No time is ever past a NaN: whoever waits until then waits for ever."""
+        """No time is ever past a NaN: a wait until then would last for ever."""
         if not math.isfinite(getattr(self, name)):
             raise InputError(f"{name} must be a finite number, not {getattr(self, name)}")
 

@@ -38,7 +38,7 @@ class Format:
 
     @property
     def known(self) -> str:
-        """What this release reads, in words."""
+        """The formats that this release reads, in words."""
         if self.oldest == self.number:
             return f"format {self.number}"
         return f"formats {self.oldest} to {self.number}"

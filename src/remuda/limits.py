@@ -25,7 +25,8 @@ BATCH_ROWS: Final = 64 * 1024
 TUPLE_BATCH_ROWS: Final = 256
 AGGREGATE_BUFFER_ROWS: Final = 1024 * 1024
 ENCODED_BATCH_SIZE_MAX: Final = 4 * MIB + 64 * KIB
-"""The columns of a chunk are often 4 MiB; what Arrow writes around them must not split them."""
+"""The columns of a chunk are often 4 MiB; the bytes that Arrow writes around them must not split
+them."""
 STREAM_WINDOW_SIZE: Final = 4 * ENCODED_BATCH_SIZE_MAX
 """Several of the largest batches: with two, the sender waits for each grant."""
 FRAGMENT_RECEIVE_BUDGET: Final = 64 * MIB
@@ -44,7 +45,8 @@ PLAN_CACHE_SIZE_MAX: Final = 64 * MIB
 PAGE_ROWS: Final = 4096
 PAGES_IN_FLIGHT: Final = 3
 RETURNING_SIZE_MAX: Final = 256 * MIB
-"""What RETURNING of one statement may give: it is kept until the statement is committed."""
+"""Bytes that RETURNING of one statement may give: they are kept until the statement is
+committed."""
 
 # --- wire ---
 FRAME_SIZE_MAX: Final = 64 * MIB
@@ -74,7 +76,8 @@ STREAM_GAP_TIMEOUT: Final = 10.0
 CANCELLED_SURROGATE_TTL: Final = 60.0
 FINISHED_QUERIES_KEPT: Final = 200
 FINISHED_QUERIES_SIZE_MAX: Final = 16 * MIB
-"""Statements that have ended of which a member keeps profiles, and what these may take."""
+"""Statements that have ended of which a member keeps profiles, and the bytes that these may
+take."""
 ACTIVE_QUERIES_MAX: Final = 1000
 """Queries that one member initiates at a time."""
 QUEUED_QUERIES_MAX: Final = 1000
@@ -118,7 +121,7 @@ LOG_SEGMENT_SIZE: Final = 64 * MIB
 LOG_RECORD_SIZE_MAX: Final = 64 * MIB
 """A record above the size of a segment gets one of its own."""
 LOG_GROUP_SIZE: Final = 8 * MIB
-"""What one write of the log takes along at most, one record apart."""
+"""Bytes that one write of the log takes along at most, apart from one record."""
 
 assert TAIL_PIECE_ROWS <= CHUNK_ROWS
 assert ENCODED_BATCH_SIZE_MAX <= STREAM_WINDOW_SIZE // 2, "a batch is at most half its window"

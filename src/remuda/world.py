@@ -48,7 +48,7 @@ class Chance(Protocol):
 
 
 class Network(Protocol):
-    """Sockets; what is spoken over them is ``rpc``'s business."""
+    """Sockets; ``rpc`` has the protocols that are spoken over them."""
 
     def listen(self, host: str, port: int) -> socket.socket:
         """A bound, listening socket; port 0 = any free. Raises ConnectionRefused."""
@@ -89,7 +89,8 @@ class Appender(Protocol):
         """End the file at ``size`` bytes, on the disk afterwards. Raises ResourceError."""
 
     def sync(self) -> None:
-        """What was appended is on the disk. Raises ResourceError; then nobody knows."""
+        """Put all appended bytes on the disk. Raises ResourceError; then nobody knows whether they
+        are."""
 
     def close(self) -> None: ...
 
@@ -162,7 +163,7 @@ class Workers(Protocol):
 
 
 class Memory(Protocol):
-    """What this process has from the operating system."""
+    """The resources that this process has from the operating system."""
 
     def give_back(self) -> None:
         """Return what has been freed. Takes some milliseconds; any thread."""
@@ -339,7 +340,7 @@ class SystemAppender:
         self._descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         self._end = 0
         self._size = 0
-        """Of the file: what lies between the two is zeros."""
+        """Of the file: the bytes between the two are zeros."""
 
     def append(self, data: bytes) -> None:
         try:

@@ -1,4 +1,5 @@
-"""What a client has set and prepared. It travels with its statements, so members keep nothing."""
+"""The settings and prepared statements of a client. They travel with its statements, so members
+keep nothing."""
 
 from __future__ import annotations
 
@@ -36,7 +37,8 @@ class ClientSession:
     values: Mapping[str, str] = field(default_factory=dict)
     prepared: Mapping[str, PreparedText] = field(default_factory=dict)
     user: str = OWNER
-    """Who the client has shown to be; never what it says by itself, so it does not travel."""
+    """The user as whom the client has logged in; never a name that it just gives, so it does not
+    travel."""
     pid: int = 0
     """Of its connection, on the member that runs the statement."""
     database: str = DATABASE

@@ -1,4 +1,4 @@
-"""Definitions on their way from the binder to the catalog: what defaults come to.
+"""Definitions on their way from the binder to the catalog: the values of defaults.
 
 The binder keeps a default as text. Here it is computed: one that is always the same is kept with
 its value, and the rows that a map has already get the value that a new column's default has now.
@@ -76,7 +76,7 @@ def _new(column: Column, now_micros: int) -> Column:
 
 
 def default_value(column: Column, now_micros: int) -> PhysicalValue:
-    """What the column gets in a row that says nothing of it, at a moment (in UTC). Raises the
+    """The value of the column in a row that gives none, at a moment (in UTC). Raises the
     DataErrors of the default."""
     default = column.default
     if default is None:

@@ -9,7 +9,7 @@ from remuda.session.client_session import ClientSession
 from remuda.sql.drill.dialect import in_postgres
 
 STOCK_SESSION: Final = ClientSession({"sql_dialect": "drill"})
-"""What Drill's own clients begin with."""
+"""The session with which Drill's own clients begin."""
 
 
 def postgres_text(text: str, session: ClientSession, catalog: Catalog) -> str:

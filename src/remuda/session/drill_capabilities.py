@@ -1,4 +1,4 @@
-"""What SQL can do here, in the words that ODBC and JDBC ask with."""
+"""The capabilities of SQL here, in the terms with which ODBC and JDBC ask."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from remuda.rpc.messages.user_metadata_pb2 import ColumnMetadata
 from remuda.rpc.messages.user_pb2 import ResultColumnMetadata
 
 TEXT_LENGTH: Final = 65535
-"""What Drill says of a VARCHAR without a length."""
+"""The length that Drill gives a VARCHAR without one."""
 
 _NAMES: Final = {
     Kind.BOOLEAN: "BOOLEAN",

@@ -1,4 +1,4 @@
-"""What ``map.compute`` says, bound once for each map and text; and computed for rows."""
+"""The changes of ``map.compute``, bound once for each map and text; and computed for rows."""
 
 from __future__ import annotations
 
@@ -62,8 +62,9 @@ class EntryChanges:
         now_micros: int,
         session: ClientSession,
     ) -> Compute:
-        """What the change makes of rows. ``types``: a ``SqlTypes``, serialized; ``parameters``: one
-        packed row of these. Raises ProtocolError, and what ``fitting`` and ``compute_of`` raise."""
+        """The rows that the change gives. ``types``: a ``SqlTypes``, serialized; ``parameters``:
+        one packed row of these. Raises ProtocolError, and the errors of ``fitting`` and
+        ``compute_of``."""
         asked = (schema.map_id, schema.version, assignments, condition, types, parameters)
         ready = self._ready.get(asked)
         if ready is not None:

@@ -51,7 +51,7 @@ def explained(
 
 
 def by_operator(profiles: Sequence[FragmentProfile]) -> Profile:
-    """What the instances did, by operator and member."""
+    """The work of the instances, by operator and member."""
     found: dict[tuple[int, int], dict[int, OperatorProfile]] = {}
     for fragment in profiles:
         for operator in fragment.operators:

@@ -65,7 +65,8 @@ def fitted(
 def with_clock_parameters(plan: Plan, first: int) -> tuple[Plan, tuple[str, ...]]:
     """Replace ``current_date``, ``current_timestamp`` and settings of the session by parameters
     counted from ``first``, so that the plan may be cached while each execution has its own moment
-    and session. What they stand for (see ``clock_values``), in order."""
+    and session. Returns the functions and settings that they stand for (see ``clock_values``), in
+    order."""
     names: list[str] = []
 
     def rewrite(expression: Expression) -> Expression:

@@ -185,7 +185,7 @@ class PlannedChange:
     arbiters: tuple[Arbiter, ...] = ()
     needs: tuple[Need, ...] = ()
     answer: PlannedQuery | None = None
-    """What the client gets instead of RETURNING, whose rows it reads as ``relation``."""
+    """The query whose rows the client gets for RETURNING; it reads them as ``relation``."""
     relation: str = ""
     keyed: KeyedPlan | None = None
     """The short way, if it has one."""
@@ -236,7 +236,8 @@ Planned: TypeAlias = (
 
 @dataclass(frozen=True)
 class Environment:
-    """What a plan depends on besides the statement; a cached plan of another one is not used."""
+    """The things besides the statement on which a plan depends; a cached plan of another value is
+    not used."""
 
     catalog: Catalog
     view: int
@@ -257,7 +258,7 @@ class Environment:
         )
 
     def of(self, planned: PlannedQuery | PlannedInsert | PlannedChange) -> Environment:
-        """What must be kept with a plan to tell later whether it fits: the catalog and the
+        """The values to keep with a plan, to tell later whether it fits: the catalog and the
         statistics themselves would be kept alive for nothing."""
         read = _maps_read(planned)
         return replace(

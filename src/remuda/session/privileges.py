@@ -1,6 +1,6 @@
 """Which roles a statement needs, on which maps. Pure: a function of the bound statement.
 
-A view has no rights of its own: who reads it needs what its query needs.
+A view has no rights of its own: its reader needs the roles that its query needs.
 """
 
 from __future__ import annotations
@@ -140,7 +140,8 @@ def _maps_of(view: ViewDefinition, catalog: Catalog) -> Iterator[str]:
 
 
 def visible(catalog: Catalog, user: User) -> Catalog:
-    """What the user may know of: maps with any role on them, and views over such maps alone."""
+    """The relations that the user may know of: maps with any role on them, and views over such maps
+    alone."""
     maps = tuple(schema for schema in catalog.maps if user.sees(schema.name))
     views = tuple(
         view for view in catalog.views if all(user.sees(name) for name in _maps_of(view, catalog))

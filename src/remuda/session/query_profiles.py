@@ -1,4 +1,4 @@
-"""The profile of one query as JSON: what a console shows of it."""
+"""The profile of one query as JSON, as a console shows it."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class PlanRun:
 
 @dataclass(slots=True)
 class QueryFacts:
-    """What is known of a statement besides its plans. ``started`` is in microseconds since 1970,
+    """The facts about a statement besides its plans. ``started`` is in microseconds since 1970,
     times are seconds. ``rows`` and ``bytes`` are those that went to the client, or the rows that
     were changed. ``queued`` is the wait for memory, ``waited`` the waits for locks and turns."""
 

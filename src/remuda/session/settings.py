@@ -1,7 +1,8 @@
 """Settings of a client: SET, RESET and SHOW.
 
-Drivers and tools set many things when they connect. What is without effect here is accepted; what
-would change answers in a way that is not implemented is refused, so that nobody is lied to.
+Drivers and tools set many things when they connect. Settings without effect here are accepted.
+Settings that would change answers in a way that is not implemented are refused, so that nobody is
+lied to.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """The catalog as one user's statement may see it: names of maps without any role stay unknown.
 
 A map that is named is found all the same, so that what lacks is a role and not the map, as
-PostgreSQL has it. But nothing lists, suggests or describes it: what goes through the names of all
-maps (hints, ``to_regclass``, ``pg_get_viewdef``, comments) gets those that the user sees, and an
-error of a statement that names another one says of that one only that a role lacks.
+PostgreSQL has it. But nothing lists, suggests or describes it: code that goes through the names of
+all maps (hints, ``to_regclass``, ``pg_get_viewdef``, comments) gets those that the user sees, and
+an error of a statement that names another one says of that one only that a role lacks.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from remuda.sql.scope.statements import BoundStatement
 class Sight:
     """A ``CatalogReader`` for one statement. ``user`` None: may see everything.
 
-    What goes through all maps to find those that depend on another one (dropping it, say) must
+    Code that goes through all maps to find those that depend on another one (dropping it, say) must
     find all of them; from then on it is not known which of them the statement names.
     """
 

@@ -1,4 +1,4 @@
-"""What statements about snapshots answer."""
+"""The answers of statements about snapshots."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ def created_answer(manifest: Manifest, note: str) -> Answer:
 
 
 def maps_answer(chain: Chain) -> Answer:
-    """What each cut of a snapshot holds."""
+    """The contents of each cut of a snapshot."""
     rows = [
         (chain.name, version, _kind(manifest), *row)
         for version, manifest in sorted(chain.manifests.items())

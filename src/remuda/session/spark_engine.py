@@ -1,4 +1,4 @@
-"""Spark as an engine beside the grid: what a query is there, what it costs, which one runs it.
+"""Spark as an engine beside the grid: the form of a query there, its cost, and the choice.
 
 To the optimizer Spark is a convention with a cost of its own, in the units of
 ``planner.memo.cost``: a constant for the job, the bytes of the columns that are read (they leave
@@ -39,7 +39,7 @@ BYTE: Final = 2.5
 TEXT_WIDTH: Final = 20.0
 NUMBER_WIDTH: Final = 8.0
 WORK: Final = 15.0
-"""What a unit of the grid's work takes of a core of Spark: TPC-H over cached data frames takes it
+"""Work of a core of Spark for a unit of the grid's work: TPC-H over cached data frames takes it
 15 to 19 times as long on the same cores (benchmarks/tpc.py)."""
 
 
@@ -47,7 +47,7 @@ ROWS_UNKNOWN: Final = 1000.0
 
 
 def engine_of(text: str, session: ClientSession) -> str:
-    """What the hint of a statement says, else the setting. Raises InputError."""
+    """The engine that the hint of a statement names, else the setting. Raises InputError."""
     return engine_hint(text) or session.engine
 
 
@@ -107,8 +107,8 @@ def _scans(plan: Logical) -> Iterator[Scan]:
 
 
 def choose(grid: float, spark: float, demand: int, memory: int | None) -> tuple[str, str]:
-    """The engine of ``auto``, and why: what does not fit into the memory of a member, by the
-    planner's own estimate, goes to Spark, else what is cheaper."""
+    """The engine of ``auto``, and why: a query that does not fit into the memory of a member, by
+    the planner's own estimate, goes to Spark; any other to the cheaper engine."""
     if memory is not None and demand > memory:
         return SPARK, f"it would hold about {demand} bytes on a member, which has {memory}"
     if spark < grid:

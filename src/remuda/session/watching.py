@@ -1,8 +1,9 @@
 """Queries whose changes are told: a SELECT over one map, row by row.
 
 Each row of the map gives at most one row of the result, so a change of the map is a change of the
-result that follows from the row before and the row after alone. What needs other rows (joins,
-aggregates, ORDER BY, LIMIT, ...) cannot be watched, nor what changes by itself (now(), random()).
+result that follows from the row before and the row after alone. Queries that need other rows
+(joins, aggregates, ORDER BY, LIMIT, ...) cannot be watched, nor expressions that change by
+themselves (now(), random()).
 """
 
 from __future__ import annotations
@@ -84,7 +85,7 @@ class WatchedQuery:
 
 
 def _chain(plan: Logical) -> tuple[Scan, list[Filter | Project]]:
-    """The scan, and what is above it, lowest first."""
+    """The scan, and the nodes above it, lowest first."""
     steps: list[Filter | Project] = []
     node = plan
     while not isinstance(node, Scan):

@@ -1,4 +1,4 @@
-"""Rows of ``pg_catalog``: what describes maps, views, columns, constraints and indexes."""
+"""Rows of ``pg_catalog`` that describe maps, views, columns, constraints and indexes."""
 
 from __future__ import annotations
 
@@ -245,8 +245,8 @@ def pg_views(catalog: Catalog) -> Iterator[Row]:
 
 
 def sqlite_master(catalog: Catalog) -> Iterator[Row]:
-    """SQLite's list of tables, views and indexes: what asks it, as pandas does of connections that
-    it does not know, goes on with statements that mean the same here."""
+    """SQLite's list of tables, views and indexes. A tool that asks it, as pandas does of
+    connections that it does not know, goes on with statements that mean the same here."""
     for schema in catalog.maps:
         yield "table", schema.name, schema.name, 0, definition_of(schema)
     for view in catalog.views:
