@@ -1,4 +1,4 @@
-"""Which types convert to which, and what two types have in common. The rules are PostgreSQL's.
+"""Conversions between types, and the common type of two types. The rules are PostgreSQL's.
 
 *Implicit* conversions happen in any expression, *assignments* in INSERT, *explicit* ones by CAST.
 Text never turns into anything else by itself: only untyped literals do (Kind.NULL here).

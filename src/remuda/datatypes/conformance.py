@@ -152,7 +152,8 @@ class RowCheck:
                 raise too_fine(self._schema, self._schema.columns[position])
 
     def _real(self, position: int, value: PhysicalValue) -> None:
-        """A REAL travels as 8 bytes; what does not fit into 4 would be another value later."""
+        """A REAL travels as 8 bytes; a value that does not fit into 4 would be another one
+        later."""
         if not isinstance(value, float) or value != value:  # noqa: PLR0124 (NaN)
             return
         try:

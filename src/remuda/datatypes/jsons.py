@@ -217,8 +217,8 @@ def number_text(value: float | Decimal) -> str:
 
 
 def from_python(value: object) -> Json:
-    """A Python object as a JSON value: mappings, sequences, text, numbers, None, and what has a
-    text form of its own (dates, UUIDs). Raises DataError for anything else.
+    """A Python object as a JSON value: mappings, sequences, text, numbers, None, and values with
+    a text form of their own (dates, UUIDs). Raises DataError for anything else.
     """
     if value is None or isinstance(value, str | bool | int | Decimal):
         return value
@@ -239,5 +239,6 @@ def _key(key: object) -> str:
 
 
 def to_python(text: str) -> Any:
-    """What a user sees: ``dict``, ``list``, ``str``, ``int``, ``float``, ``bool``, ``None``."""
+    """The value that a user sees: ``dict``, ``list``, ``str``, ``int``, ``float``, ``bool``,
+    ``None``."""
     return json.loads(text)

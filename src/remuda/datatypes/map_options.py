@@ -1,4 +1,4 @@
-"""What a map promises besides its columns: how long its entries live, and how many there may be.
+"""Promises of a map besides its columns: the life of its entries, and how many there may be.
 
 The names are those of ``CREATE TABLE ... WITH (ttl = '10 s')``, of ``ALTER TABLE ... SET`` and of
 ``create_map(ttl="10 s")``. An option is one field of ``MapOptions``, one line of ``OPTIONS`` and
@@ -152,7 +152,7 @@ def _amount(value: Any, units: Mapping[str, int], names: Mapping[str, str], unit
 
 
 def _whole(amount: float) -> int:
-    """0 means that there is no limit, so what is more than 0 stays so."""
+    """0 means that there is no limit, so a value above 0 stays above 0."""
     return round(amount) or math.ceil(amount)
 
 
@@ -211,7 +211,7 @@ def changed(options: MapOptions, settings: Mapping[str, Any]) -> MapOptions:
 
     A limit without a word about eviction means LRU. With max_bytes and eviction = 'none', a full
     map refuses writes. Raises InvalidDefinition for an unknown name, a value that cannot be read,
-    and what does not fit together.
+    and options that do not fit together.
     """
     values = {name: read_option(name, written) for name, written in settings.items()}
     found = replace(options, **values)

@@ -21,7 +21,8 @@ the rows that are there. Users never see it."""
 
 
 class ValueShape(Enum):
-    """What ``get`` gives back: a row with named fields, or one bare value (column ``this``)."""
+    """The form of the values that ``get`` returns: a row with named fields, or one bare value
+    (column ``this``)."""
 
     ROW = "row"
     SCALAR = "scalar"
@@ -29,7 +30,7 @@ class ValueShape(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Default:
-    """What a column gets in a row that says nothing of it: ``text`` is an SQL expression without
+    """The value of a column in a row that gives none: ``text`` is an SQL expression without
     columns. A ``constant`` one always gives ``value``, converted to the column's type."""
 
     text: str
@@ -101,7 +102,7 @@ class MapSchema:
     key_name: str = ""
     """The name of the primary key's constraint, when the definition gave one."""
     options: MapOptions = NO_OPTIONS
-    """What it promises of its entries (TTL, eviction, ...). Changing them does not change
+    """Its promises about entries (TTL, eviction, ...). Changing them does not change
     ``version``."""
     columns_made: int = field(default=0, compare=False)
     """The highest id that a column has had."""
@@ -163,10 +164,9 @@ class MapSchema:
 @dataclass(frozen=True)
 class ViewDefinition:
     """A named query: ``text`` is its SELECT. ``columns`` are those that it had when it was defined;
-    what its relations have got since does not change them. ``uses`` names the maps and views that
-    it reads. ``names`` are those that the query gives its columns. ``view_id`` is unique as
-    ``MapSchema.map_id`` is.
-    """
+    columns that its relations have got since do not change them. ``uses`` names the maps and views
+    that it reads. ``names`` are those that the query gives its columns. ``view_id`` is unique as
+    ``MapSchema.map_id`` is."""
 
     name: str
     text: str

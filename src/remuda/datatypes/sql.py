@@ -1,4 +1,4 @@
-"""SQL types: what a column or an expression is, independent of Arrow, Spark and the wire."""
+"""SQL types of columns and expressions, independent of Arrow, Spark and the wire."""
 
 from __future__ import annotations
 

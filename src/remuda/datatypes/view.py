@@ -1,4 +1,4 @@
-"""The numbered view of the cluster: who is in it and who owns which partition (design rule 13)."""
+"""The numbered view of the cluster: its members and the owners of partitions (design rule 13)."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class MemberInfo:
     control_port: int
     data_port: int
     labels: tuple[tuple[str, str], ...] = ()
-    """What its configuration says of its place: (name, value), by name."""
+    """The labels of its place from its configuration: (name, value), by name."""
     former: int = 0
     """The number that it had when it wrote the folder with which it joined; 0: there was none."""
 
@@ -36,7 +36,7 @@ class MemberInfo:
 
 @dataclass(frozen=True, slots=True)
 class Missing:
-    """A partition of which no member has a copy, and who may bring one back."""
+    """A partition of which no member has a copy, and the members that may bring one back."""
 
     partition: int
     view: int
@@ -73,7 +73,7 @@ class View:
     """How many copies a partition should have besides the primary."""
     emptied: tuple[tuple[int, int], ...] = ()
     """Partitions that were lost and began again without a row: (partition, the view that has said
-    so), in order. Whatever a member still has of an earlier time is void."""
+    so), in order. Rows that a member still has of an earlier time are void."""
     missing: tuple[Missing, ...] = ()
     """Of partitions without a copy, in order."""
     former: tuple[MemberInfo, ...] = ()

@@ -1,8 +1,8 @@
-"""A cut as Parquet, written by whoever reaches the store: in pieces, and visible as a whole.
+"""A cut as Parquet, written by any process that reaches the store: in pieces, visible as a whole.
 
 On a local (or mounted) file system the files are written into a folder beside the target, which
 gets the target's name when all are there. Other stores cannot rename: there the target has a file
-``_SUCCESS`` when it is complete, and what an interrupted export leaves has none.
+``_SUCCESS`` when it is complete; files that an interrupted export leaves lie without one.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ class Exported:
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """``path`` in the file system of ``url`` (a folder, or what ``pyarrow.fs`` reads); ``work`` is
-    where files are written until all are there."""
+    """``path`` in the file system of ``url`` (a folder, or a URL that ``pyarrow.fs`` reads);
+    ``work`` is where files are written until all are there."""
 
     url: str
     path: str

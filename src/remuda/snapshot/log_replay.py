@@ -2,9 +2,9 @@
 the order in which the changes were made. Rows of copies that a later record of the
 log gives up are left out (``VoidCopies``), so a replay takes time in proportion to the log.
 
-The stores of a map are one store here: which partitions the member serves and which it backs up is
-said by the view that comes later. Parts and jobs that are prepared and not ended remain; what
-others may ask about the ends of parts is remembered.
+The stores of a map are one store here: the view that comes later tells which partitions the member
+serves and which it backs up. Parts and jobs that are prepared and not ended remain. The ends of
+parts are remembered while others may ask about them.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ class Restored:
     """Partitions that were given up and have not come again, whatever the last view says: the
     member may have ended between its log and its folder."""
     heard: tuple[log.HeardLog, ...] = ()
-    """What was noted last of the logs of others."""
+    """The last notes about the logs of others."""
     checkpoint: int = 0
     sequence: int = 0
     """Where the image ends."""
@@ -130,7 +130,7 @@ def replay(made: Restored, entries: Iterable[Entry]) -> None:
 
 
 def _note_earlier(made: Restored, record: log.Record) -> None:
-    """The image has what was committed; what was open is still to come."""
+    """The image has the committed writes; open ones are still to come."""
     match record:
         case (
             log.Prepared()

@@ -1,4 +1,4 @@
-"""Work on snapshots where no member runs: whoever reaches the store can do it."""
+"""Work on snapshots where no member runs: any process that reaches the store can do it."""
 
 from __future__ import annotations
 

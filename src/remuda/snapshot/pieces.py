@@ -1,7 +1,7 @@
 """A cut in pieces that can be worked on apart from each other, wherever the store can be reached:
 an object of its base, or, behind increments, some partitions of one member's log. Blocking.
 
-Whoever works on all pieces has what a restore of the cut would have.
+All pieces together have the rows that a restore of the cut would have.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class Piece:
 
 
 def catalog_of(path: RestorePlan) -> Catalog:
-    """What the cut shows to users. Raises DataCorrupted."""
+    """The catalog of the cut as users see it. Raises DataCorrupted."""
     return read_catalog(path.catalog).shown
 
 

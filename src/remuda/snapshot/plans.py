@@ -1,5 +1,5 @@
-"""What a statement wants to restore, found among the cuts of a snapshot and in the archive of logs,
-and all that could be."""
+"""The cuts and logs from which a statement restores, found in a snapshot and in the archive of
+logs, and all moments that could be restored."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def archive_of(store: ObjectStore, known: Chain) -> Archive | None:
 
 
 def restorable(known: Chain, archive: Archive | None) -> list[MomentRange]:
-    """What lies between these is a gap."""
+    """The ranges of moments that can be restored; the times between them are gaps."""
     return known.ranges() if archive is None else archives.ranges(known, archive.segments)
 
 

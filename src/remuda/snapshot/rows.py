@@ -31,8 +31,8 @@ from remuda.storage.snapshot.writing import put_rows
 
 STAGED_ROWS = CHUNK_ROWS_MAX
 STAGED_SIZE = 16 * MIB
-"""Rows, and bytes of them, that go to their owners at a time: what was a chunk is one again, and
-what goes to another member goes into a frame."""
+"""Rows, and bytes of them, that go to their owners at a time: a chunk of the cut is a chunk
+again, and rows for another member fit into a frame."""
 
 Times = npt.NDArray[np.int64]
 
@@ -72,7 +72,7 @@ class RestoredRows:
 
 
 def own_ends(begins: Times, ends: Times, ttl: int) -> Times:
-    """When rows that existed at a moment end by themselves. What something has ended after that
+    """When rows that existed at a moment end by themselves. A row that was ended after that
     moment would have lived as the map says, ``ttl`` microseconds (0: for ever): whether it had a
     time of its own is not known any more."""
     written = (ends & EXPIRY_MARK) != EXPIRY_MARK

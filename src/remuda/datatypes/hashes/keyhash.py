@@ -203,7 +203,8 @@ _LAYOUT: Final = {
 
 
 def _words(array: pa.Array, kind: Kind) -> tuple[Hashes, int]:
-    """What Spark hashes of each value, as unsigned 64-bit words, and the number of bytes hashed."""
+    """The bits of each value that Spark hashes, as unsigned 64-bit words, and the number of
+    bytes."""
     if kind is Kind.BOOLEAN:
         flags = array.fill_null(False) if array.null_count else array
         return flags.to_numpy(zero_copy_only=False).astype(np.uint64), 4

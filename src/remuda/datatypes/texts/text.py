@@ -1,4 +1,4 @@
-"""Text to values: what ``CAST('...' AS type)`` and typed literals read, in PostgreSQL's input
+"""Text to values, as ``CAST('...' AS type)`` and typed literals read it, in PostgreSQL's input
 syntax. Values are physical (see ``datatypes.values``)."""
 
 from __future__ import annotations

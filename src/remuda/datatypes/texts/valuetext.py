@@ -1,4 +1,4 @@
-"""Values as text, in PostgreSQL's output form: what CAST to text gives and messages show."""
+"""Values as text, in PostgreSQL's output form, for CAST to text and messages."""
 
 from __future__ import annotations
 

@@ -169,7 +169,7 @@ class _Decoder:
         self.given: frozenset[str] = frozenset()
         self.values = dict.fromkeys((*_DATE, *_TIME, "micros", "doy"), 0)
         self.label = ""
-        """What the next number is, as a word before it says."""
+        """The meaning of the next number, given by a word before it."""
         self.text_month = self.julian = self.two_digits = self.bc = False
         self.half = ""
         self.special = ""

@@ -1,5 +1,5 @@
-"""Dates and times as PostgreSQL reads them, as numbers, with the errors of SQL. What depends on the
-moment (``today``) is not read here."""
+"""Dates and times as PostgreSQL reads them, as numbers, with the errors of SQL. Words that depend
+on the moment (``today``) are not read here."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _PLAIN: Final = re.compile(
     r"(Z|[+-]\d{2}(?::\d{2})?)?\Z",
     re.ASCII,
 )
-"""What nearly all texts look like; the others take the longer way."""
+"""The form of nearly all texts; the others take the longer way."""
 _FIRST_DAY: Final = -2_440_588
 _LAST_DAY: Final = 2_147_483_494 - 2_440_588
 _DAYS: Final = (31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)

@@ -253,7 +253,7 @@ def _clock(word: str, text: str, fields: tuple[str, ...]) -> int:
 
 
 def _parse_iso(rest: str, text: str) -> bytes:
-    """``1Y2M3W4DT5H6M7.8S`` or ``0001-02-03T04:05:06``: what stands behind the P."""
+    """``1Y2M3W4DT5H6M7.8S`` or ``0001-02-03T04:05:06``, the text behind the P."""
     date, mark, time = rest.upper().partition("T")
     total = _Sum(text)
     if not date and not mark:

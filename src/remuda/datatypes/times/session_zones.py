@@ -1,5 +1,5 @@
-"""The time zone of a session: what ``SET TimeZone`` takes, and the clock that texts are read and
-written by."""
+"""The time zone of a session: the values of ``SET TimeZone``, and the clock for reading and writing
+texts."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ class Zone:
     ) -> None:
         self.name = name
         self._abbreviation = abbreviation
-        """What the zone calls its time when the offset is wanted that this name meant then."""
+        """The zone's own name of its time, for the offset that this name meant then."""
         self.fixed = fixed
         """The offset in microseconds, if it never changes."""
         self._info = info
@@ -73,7 +73,7 @@ class Zone:
 
     def _called(self, micros: int) -> int:
         """The offset at the last time at which the zone used the abbreviation, or at its first use
-        after; what it has at the time itself if it never does."""
+        after; its offset at the time itself if it never uses it."""
         clock = _moment(micros)
         here = [clock.replace(tzinfo=self._info, fold=fold) for fold in (0, 1)]
         same = [each.utcoffset() for each in here if each.tzname() == self._abbreviation]
