@@ -101,10 +101,29 @@ class Node(metaclass=_Slotted):
     def is_string(self) -> bool:
         return bool(self.args.get("is_string"))
 
-    def identity(self) -> Any:
-        """Equal for trees of the same text, wherever they stand: names by what they mean."""
-        parts = sorted((key, _identity(part)) for key, part in self.args.items() if part)
-        return (type(self).__name__, *parts)
+    def identity(self) -> tuple[object, ...]:
+        """Equal for trees of the same text, wherever they stand: names by what they mean. It is
+        flat, because chains of operators are as deep as they are long."""
+        found: list[object] = []
+        pending: list[object] = [self]
+        while pending:
+            part = pending.pop()
+            if isinstance(part, Node):
+                found.append(type(part).__name__)
+                own = part.meaning()
+                found.append(len(own))
+                for name in sorted(own):
+                    pending += [own[name], name]
+            elif isinstance(part, list):
+                found.append(len(part))
+                pending += reversed(part)
+            else:
+                found.append(part)
+        return tuple(found)
+
+    def meaning(self) -> dict[str, Any]:
+        """The parts that tell it from other nodes of its kind."""
+        return {name: value for name, value in self.args.items() if value}
 
     # --- making others ---
 
@@ -134,14 +153,6 @@ class Node(metaclass=_Slotted):
         return self if same else self.with_args(**args)
 
 
-def _identity(part: Any) -> Any:
-    if isinstance(part, Node):
-        return part.identity()
-    if isinstance(part, list):
-        return tuple(_identity(each) for each in part)
-    return part
-
-
 # --- names and values -------------------------------------------------------------------------
 
 
@@ -152,9 +163,9 @@ class Identifier(Node):
     def name(self) -> str:
         return str(self.args["this"])
 
-    def identity(self) -> Any:
+    def meaning(self) -> dict[str, Any]:
         text = str(self.args["this"])
-        return ("Identifier", text if self.args.get("quoted") else text.lower())
+        return {"this": text if self.args.get("quoted") else text.lower()}
 
 
 class Literal(Node):
@@ -213,9 +224,8 @@ class TypeName(Node):
     ``expressions``: Literals in parentheses; ``array``: it is an array; ``fields``: of an interval;
     ``place``: (start, end), apart from ``start`` so that errors of a cast show its operand."""
 
-    def identity(self) -> Any:
-        args = {**self.args, "place": None}
-        return Node(**args).identity()
+    def meaning(self) -> dict[str, Any]:
+        return {name: value for name, value in self.args.items() if value and name != "place"}
 
 
 # --- expressions ------------------------------------------------------------------------------
