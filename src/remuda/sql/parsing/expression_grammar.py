@@ -77,6 +77,7 @@ _TESTS: Final[dict[str, Callable[[], ast.Node]]] = {
     "true": lambda: ast.Boolean(this=True),
     "false": lambda: ast.Boolean(this=False),
 }
+_JSON_KINDS: Final = frozenset({"array", "object", "scalar", "value"})
 _RANGES: Final = frozenset({"between", "in", "like", "ilike", "similar"})
 
 
@@ -345,6 +346,7 @@ class ExpressionGrammar(TypeGrammar):
             return kind(this=left, expression=self.expression(IS + 1))
         if token.word in ("json", "document", "normalized"):
             self.advance()
+            self.accept_any(_JSON_KINDS)
             return ast.Is(this=left, expression=ast.Var(token.start, token.end, this=token.text))
         return self.fail()
 
