@@ -11,6 +11,7 @@ from remuda.transaction.states import (
     Send,
     State,
     TransactionId,
+    made,
 )
 
 Address = tuple[TransactionId, int]
@@ -108,11 +109,11 @@ class PartTable:
         part.answered.clear()
         part.settled = part.lapsed = False
         part.rounds = 0
-        return [ResolveHere(*address, timestamp, part.partitions)]
+        return [made(ResolveHere, (*address, timestamp, part.partitions))]
 
     def _to_primary(self, partition: int, message: Message) -> list[Effect]:
         primary = self.layout.primary(partition)
         return [] if primary is None else self._send(primary, message)
 
     def _send(self, to: int, message: Message) -> list[Effect]:
-        return [Send(to, message)] if self.layout.alive(to) else []
+        return [made(Send, (to, message))] if self.layout.alive(to) else []

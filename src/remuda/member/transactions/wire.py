@@ -89,30 +89,21 @@ def _fill_write(out: control_pb2.PartWrite, write: Write) -> None:
 
 def decode_work(message: control_pb2.PartWork) -> PartWork:
     """Raises ProtocolError."""
-    decode = codec.decode_row
-    return PartWork(
-        message.snapshot,
-        tuple(
-            [
-                Write(
-                    write.map_id,
-                    write.schema_version,
-                    decode(write.key),
-                    decode(write.row) if write.HasField("row") else None,
-                    write.ttl,
-                )
-                for write in message.writes
-            ]
-        ),
-        tuple([(read.map_id, decode(read.key)) for read in message.reads]),
-        tuple([decode_scan(data) for data in message.scans]),
-        decode_name(message.owner) if message.HasField("owner") else None,
-        _since(message),
-    )
+    decode, made = codec.decode_row, tx.made
+    writes = []
+    for write in message.writes:
+        row = decode(write.row) if write.HasField("row") else None
+        fields = (write.map_id, write.schema_version, decode(write.key), row, write.ttl)
+        writes.append(made(Write, fields))
+    reads = tuple([(read.map_id, decode(read.key)) for read in message.reads])
+    scans = tuple([decode_scan(data) for data in message.scans]) if message.scans else ()
+    owner = decode_name(message.owner) if message.HasField("owner") else None
+    since = _since(message) if reads else ()
+    return made(PartWork, (message.snapshot, tuple(writes), reads, scans, owner, since))
 
 
 def _since(message: control_pb2.PartWork) -> tuple[int, ...]:
-    if not message.reads or not message.reads[0].since:
+    if not message.reads[0].since:
         return ()
     return tuple([read.since or message.snapshot for read in message.reads])
 
@@ -308,13 +299,13 @@ def decode_alone(message: control_pb2.AlonePart, sender: int) -> tx.BackupPrepar
         fields = (write.map_id, write.schema_version, key, row, write.ttl)
         writes.append(tx.made(Write, fields))
     transaction = tx.made(tx.TransactionId, (at, sender))
-    work = tx.made(PartWork, (at, tuple(writes), (), (), None))
+    work = tx.made(PartWork, (at, tuple(writes), (), (), None, ()))
     return tx.made(tx.BackupPrepare, (transaction, partition, at, (partition,), work, True))
 
 
 def decode_message(message: control_pb2.PartMessage) -> tx.Message:
     """Raises ProtocolError."""
-    transaction = tx.TransactionId(message.began, message.near)
+    transaction = tx.made(tx.TransactionId, (message.began, message.near))
     partition = message.partition
     decode = _DECODE.get(message.kind)
     if decode is None:
