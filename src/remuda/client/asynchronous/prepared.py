@@ -74,8 +74,8 @@ class Statement:
         # combination of types that comes (``PlanCache``).
         physical, types = parameters_of(values)
         asked = NO_OPTIONS if timeout is None else RunOptions(timeout=timeout_seconds(timeout))
-        options = self._core.limited(asked)
         settings = self._core.settings
+        options = asked if settings.timeout is None else self._core.limited(asked)
         tries: Tries | None = None
         deadline = Deadline(options.timeout)
         whole, began = options, time.monotonic()

@@ -9,6 +9,7 @@ import contextlib
 import copy
 import itertools
 import re
+import sys
 import time
 from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import replace
@@ -26,7 +27,7 @@ from remuda.client.network.forking import forget_in_children
 from remuda.client.network.known_members import KnownMembers
 from remuda.client.network.latest import Latest
 from remuda.client.network.ports import MemberPort, Ports, Settings
-from remuda.client.network.tracing import trace_part
+from remuda.client.network.tracing import OPENTELEMETRY, trace_part
 from remuda.client.requests import requests
 from remuda.client.requests.pages import Header
 from remuda.client.requests.requests import (
@@ -231,7 +232,7 @@ class Core:
         that one neither); of the members in turn, the first one that takes a connection."""
         if member is None:
             return await self.members.another(deadline=deadline)
-        if member > self.view.last_number and not self.closed:
+        if member > self.members.view.last_number and not self.closed:
             await self.refresh(deadline)
             if member > self.view.last_number:
                 raise self.members.unknown(member)
@@ -243,9 +244,8 @@ class Core:
     def nearest(self, owner: int | None) -> int:
         """The ``owner`` of a key, or another member: in turn, as far as it is known to be there.
         The one that has the transaction, if one is open."""
-        if self.held is not None:
-            return self.held.member
-        return self.members.nearest(owner)
+        held = self.shared.held
+        return self.members.nearest(owner) if held is None else held.member
 
     def next_member(self) -> int:
         """Members in turn, by number."""
@@ -280,7 +280,8 @@ class Core:
         any). ``handle`` stands for the text on the ``member`` that prepared it; ``header`` is what
         an earlier run gave.
         """
-        held = self.released(text)
+        shared, settings = self.shared, self.settings
+        held = None if shared.held is None else self.released(text)
         if held is not None:
             try:
                 options = self.limited(options)
@@ -289,21 +290,25 @@ class Core:
                 )
             finally:
                 self.wrote()  # it may have been the COMMIT
-        options = self.limited(options)
+        if settings.timeout is not None:
+            options = self.limited(options)
         start = requests.prologue(handle or text, types, header.form if header else 0)
         tries: Tries | None = None
         reads = is_read(text)
-        repeats = self.settings.retry_reads if reads else 0
+        repeats = settings.retry_reads if reads else 0
         deadline = Deadline(options.timeout)
         whole, began = options, time.monotonic()
         for attempt in itertools.count():
             if attempt:
                 options = whole.after(time.monotonic() - began)
             stream = ResultStream(text, self.clock, header, self.keep_session)
-            context = self.clock.context(self.view.number)
+            context = self.clock.context(self.members.view.number)
             body = requests.run_query(start, parameters, types, options, context)
-            body += requests.session_part(self.shared.settings) + trace_part()
-            if self.shared.keeps_transactions:
+            if shared.settings:
+                body += requests.session_part(shared.settings)
+            if OPENTELEMETRY in sys.modules:
+                body += trace_part()
+            if shared.keeps_transactions:
                 body += _NO_TRANSACTION
             try:
                 asked = await (
@@ -324,7 +329,9 @@ class Core:
                 tries = tries or self.tries(repeats, deadline, reads=reads)
                 await tries.after(lost)
             else:
-                self.told(stream)
+                outcome = stream.outcome
+                if outcome is None or outcome.transaction is not None:
+                    self.told(stream)
                 if not reads:
                     self.wrote()
                 return reader
@@ -403,7 +410,7 @@ class Core:
             return None
         if None in parts:
             return None
-        return self.view.owners[partition_of(route.hash(parts))]
+        return self.members.view.owners[partition_of(route.hash(parts))]
 
     # --- the cluster ---
 

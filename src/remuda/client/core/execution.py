@@ -38,7 +38,7 @@ class Execution:
         self.stream = stream
         self._member = member
         self._deadline = deadline
-        self._answered_by = deadline.later(GRACE)
+        self._answered_by = deadline if deadline.seconds is None else deadline.later(GRACE)
         self._reads = reads
         self._talk: Conversation | None = talk
         self._handle = 0

@@ -32,10 +32,12 @@ class Reader:
     async def begin(self) -> None:
         """Wait for the first page, or for the end. A statement without a result has ended when its
         cursor is there."""
-        while (page := await self.execution.next_page()) is not None:
+        execution = self.execution
+        while (page := await execution.next_page()) is not None:
             self._received += page.count
             self._pages.append(page)
-            if self.columns:
+            header = execution.stream.header
+            if header is not None and header.columns:
                 return
 
     # --- what it is ---

@@ -195,7 +195,8 @@ class Talk:
         return number
 
     async def receive(self, timeout: float | None) -> Incoming:
-        self._pay()
+        if self._owed:
+            self._pay()
         if not self._arrived:
             await self._wait(timeout)
         return self._arrived.popleft()
@@ -205,7 +206,8 @@ class Talk:
             self._owed.append(incoming.coordination_id)
 
     def release(self) -> None:
-        self._pay()
+        if self._owed:
+            self._pay()
         self._line.ended(self, self._query)
 
     def abandon(self) -> None:
@@ -296,10 +298,9 @@ class Talk:
 
     def _pay(self) -> None:
         """Acknowledge what has been taken: the member may send more."""
-        if self._owed:
-            owed, self._owed = self._owed, []
-            for identifier in owed:
-                self._line.channel.respond(identifier, ACK_TYPE, _ACK, ())
+        owed, self._owed = self._owed, []
+        for identifier in owed:
+            self._line.channel.respond(identifier, ACK_TYPE, _ACK, ())
 
     def _abandon(self) -> None:
         if self._abandoned:

@@ -128,7 +128,8 @@ class TransactionCore(Core):
 
     @property
     def begins_with_get(self) -> bool:
-        return not self.held.name and not self.held.ended
+        held = self.shared.held
+        return held is not None and not held.name and not held.ended
 
     async def begin(self, deadline: Deadline | None = None, owner: int | None = None) -> None:
         """By a request of its own, on ``owner`` if it can be reached, else on whichever member

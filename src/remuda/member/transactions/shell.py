@@ -417,7 +417,9 @@ class TransactionShell:
             (wal.part_rolled_back if end.partitions else wal.part_let_go)(address)
             self.pending.remove(address)
             return
-        self._core.clock.observe(timestamp)
+        clock = self._core.clock
+        if timestamp > clock.last:
+            clock.observe(timestamp)
         self._inbox.rows += len(part.work.writes)
         self._applying.apply(address[1], part.work, timestamp)
         if wal.active:

@@ -379,19 +379,19 @@ class Transactions:
                     scans.setdefault(partition, []).append(scan)
         snapshot = 0 if reads is None else reads.snapshot
         since = {} if reads is None else reads.since
-        return {
-            partition: PartWork(
+        works: dict[int, PartWork] = {}
+        for partition in sorted({*written, *keys, *scans}):
+            read = keys.get(partition, ())
+            times = tuple([since.get(held, snapshot) for held in read]) if since else ()
+            works[partition] = PartWork(
                 snapshot,
                 tuple(written.get(partition, ())),
-                tuple(keys.get(partition, ())),
+                tuple(read),
                 tuple(scans.get(partition, ())),
                 owner,
-                tuple([since.get(read, snapshot) for read in keys.get(partition, ())])
-                if since
-                else (),
+                times,
             )
-            for partition in sorted({*written, *keys, *scans})
-        }
+        return works
 
     def schema(self, map_id: int) -> MapSchema:
         """Raises SchemaChanged."""
