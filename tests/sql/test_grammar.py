@@ -8,7 +8,7 @@ from remuda.errors import SqlSyntaxError
 from remuda.sql.parsing.parser import parse
 from remuda.sql.parsing.snippets import parse_expression
 from remuda.sql.trees import ast
-from remuda.sql.trees.syntax import QueryTree
+from remuda.sql.trees.syntax import CreateTree, QueryTree
 
 
 def same(text: str, explicit: str) -> bool:
@@ -204,3 +204,16 @@ def test_long_chains_are_no_deep_ones():
     one, other = parse_expression(text), parse_expression(text.lower())
     assert one.identity() == other.identity()
     assert hash(one.identity()) == hash(other.identity())
+
+
+def test_columns_take_all_names_of_types_that_casts_take():
+    tree = parse(
+        "CREATE TABLE t (a pg_catalog.int4 PRIMARY KEY, b national character varying(3),"
+        " c timestamp(3) with time zone[], d interval day to second(2), e character varying array)"
+    ).tree
+    assert isinstance(tree, CreateTree)
+    shown = [str(column.type) for column in tree.elements.columns]
+    assert shown == [
+        "INTEGER", "VARCHAR(3)", "TIMESTAMP(3) WITH TIME ZONE[]", "INTERVAL DAY TO SECOND(2)",
+        "VARCHAR[]",
+    ]  # fmt: skip

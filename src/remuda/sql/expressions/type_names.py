@@ -6,8 +6,9 @@ from typing import Final
 
 from remuda.catalog.pg_types import CATALOG_TYPES, OBJECTS, VECTORS
 from remuda.datatypes.sql import SqlType
-from remuda.errors import InvalidDefinition, Position
-from remuda.sql.text.types import DECIMAL_NAMES, LENGTH_MAX, array_of, type_from_name
+from remuda.errors import Position
+from remuda.sql.parsing.type_grammar import declared_type
+from remuda.sql.text.types import DECIMAL_NAMES, array_of
 from remuda.sql.trees import ast
 
 _QUOTED_CHAR: Final = '"char"'
@@ -24,21 +25,9 @@ def is_bare_decimal(node: ast.TypeName) -> bool:
 def type_from_tree(node: ast.TypeName, position: Position | None) -> SqlType:
     """The type in a CAST."""
     name = str(node.this)
-    if name in CATALOG_NAMES and not node.expressions:
-        found = CATALOG_TYPES["char" if name == _QUOTED_CHAR else name]
-    else:
-        arguments = tuple(_argument(part, position) for part in node.expressions)
-        fields = str(node.args.get("fields") or "")
-        span = tuple(fields.split(" to ")) if fields else ()
-        if name == "bpchar" and not arguments:
-            arguments = (LENGTH_MAX,)
-        found = type_from_name(name, arguments, position, span)
+    if name not in CATALOG_NAMES or node.expressions:
+        return declared_type(node, position)
+    found = CATALOG_TYPES["char" if name == _QUOTED_CHAR else name]
     for _ in range(node.args.get("array") or 0):
         found = array_of(found, position)
     return found
-
-
-def _argument(node: ast.Literal, position: Position | None) -> int:
-    if node.this.isdecimal():
-        return int(node.this)
-    raise InvalidDefinition("type arguments must be whole numbers", position=position)

@@ -31,11 +31,11 @@ class Cursor:
     ``parameters`` counts those that were read: the marks ``?``, or the highest ``$n``.
     """
 
-    def __init__(self, text: str, tokens: Sequence[Token]) -> None:
+    def __init__(self, text: str, tokens: Sequence[Token], index: int = 0) -> None:
         self.text = text
         self.tokens = [*tokens, Token(TokenKind.END, "", "", len(text), len(text))]
-        self.index = 0
-        self.token = self.tokens[0]
+        self.index = index
+        self.token = self.tokens[index]
         self.depth = 0
         self.marks = 0
         self.dollars = 0

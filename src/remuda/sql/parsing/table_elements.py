@@ -16,11 +16,10 @@ from __future__ import annotations
 
 from typing import Final
 
-from remuda.datatypes.sql import INTERVAL_FIELDS, SqlType
+from remuda.datatypes.sql import SqlType
 from remuda.errors import InvalidDefinition, SqlSyntaxError
 from remuda.sql.parsing.token_reader import TokenReader
-from remuda.sql.text.lexemes import TokenKind
-from remuda.sql.text.types import array_of, type_from_name
+from remuda.sql.parsing.type_grammar import TypeGrammar, declared_type
 from remuda.sql.trees.syntax import (
     CheckDefinition,
     ColumnDefinition,
@@ -41,8 +40,6 @@ _COLUMN_OPTIONS: Final = frozenset({"references", "generated", "collate", "as"})
 _AFTER_DEFAULT: Final = frozenset(
     {"not", "null", "primary", "check", "constraint", "default"} | {"unique"} | _COLUMN_OPTIONS
 )
-_TWO_WORD_TYPES: Final = {("double", "precision"), ("character", "varying")}
-_ZONE_WORDS: Final = ("time", "zone")
 
 
 class ElementReader(TokenReader):
@@ -166,71 +163,7 @@ class ElementReader(TokenReader):
 
     def type(self) -> SqlType:
         position = self.position()
-        name = self.type_name()
-        span = self._span() if name == "interval" else ()
-        arguments = self.type_arguments()
-        if arguments:
-            name = self._with_zone(name)  # TIMESTAMP(6) WITH TIME ZONE
-        found = type_from_name(name, arguments, position, span)
-        while self._accept_array():
-            found = array_of(found, position)
-        return found
-
-    def _span(self) -> tuple[str, ...]:
-        """The fields of INTERVAL DAY TO SECOND."""
-        first = self.word()
-        if first not in INTERVAL_FIELDS:
-            return ()
-        self.index += 1
-        if not self.accept("to"):
-            return (first,)
-        last = self.word()
-        if last not in INTERVAL_FIELDS:
-            self.fail()
-        self.index += 1
-        return first, last
-
-    def _accept_array(self) -> bool:
-        """``[]``, ``[3]``, ``ARRAY`` or ``ARRAY[3]``; a size means nothing, as in PostgreSQL."""
-        is_array = self.accept("array")
-        if not self.accept("["):
-            return is_array
-        token = self.peek()
-        if token is not None and token.kind is TokenKind.NUMBER and token.text.isdecimal():
-            self.index += 1
-        self.expect("]")
-        return True
-
-    def type_name(self) -> str:
-        word = self.word()
-        if not word or not word[0].isalpha():
-            self.fail()
-        self.index += 1
-        if (word, self.word()) in _TWO_WORD_TYPES:
-            word += " " + self.word()
-            self.index += 1
-        return self._with_zone(word)
-
-    def _with_zone(self, word: str) -> str:
-        if word in ("timestamp", "time"):
-            for zone in ("with", "without"):
-                if self.accept(zone, *_ZONE_WORDS):
-                    return f"{word} {zone} time zone"
-        return word
-
-    def type_arguments(self) -> tuple[int, ...]:
-        if not self.accept("("):
-            return ()
-        found: list[int] = []
-        while True:
-            token = self.peek()
-            if token is None or token.kind is not TokenKind.NUMBER:
-                self.fail()
-            if not token.text.isdecimal():
-                self.fail()
-            found.append(int(token.text))
-            self.index += 1
-            if not self.accept(","):
-                break
-        self.expect(")")
-        return tuple(found)
+        grammar = TypeGrammar(self.text, self.tokens, self.index)
+        written = grammar.type_name()
+        self.index = grammar.index
+        return declared_type(written, position)

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from typing import Final
 
+from remuda.datatypes.sql import SqlType
 from remuda.datatypes.times.intervaltext import FIELDS
+from remuda.errors import InvalidDefinition, Position
 from remuda.sql.parsing.cursor import Cursor
 from remuda.sql.text.keywords import RESERVED
 from remuda.sql.text.lexemes import Token, TokenKind
+from remuda.sql.text.types import array_of, type_from_name
 from remuda.sql.trees import ast
 
 _LONG: Final = {
@@ -18,6 +21,21 @@ _LONG: Final = {
 }
 _ZONED: Final = ("timestamp", "time")
 _SCHEMAS: Final = ("pg_catalog", "public")
+
+
+def declared_type(node: ast.TypeName, position: Position | None) -> SqlType:
+    """The type of a column. Raises UndefinedType, InvalidDefinition, NotSupported."""
+    arguments: list[int] = []
+    for part in node.expressions:
+        if not part.this.isdecimal():
+            raise InvalidDefinition("type arguments must be whole numbers", position=position)
+        arguments.append(int(part.this))
+    fields = str(node.args.get("fields") or "")
+    span = tuple(fields.split(" to ")) if fields else ()
+    found = type_from_name(str(node.this), tuple(arguments), position, span)
+    for _ in range(node.args.get("array") or 0):
+        found = array_of(found, position)
+    return found
 
 
 class TypeGrammar(Cursor):
