@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from remuda.client.blocking.listener import Listener
     from remuda.client.blocking.map import Map
     from remuda.client.blocking.near_map import NearMap
+    from remuda.client.blocking.pipeline import Pipeline
     from remuda.client.blocking.prepared import Statement
     from remuda.client.blocking.transaction import Transaction, run_transaction
     from remuda.client.operations.activity import Activity
@@ -29,6 +30,7 @@ __all__ = [
     "Listener",
     "Map",
     "NearMap",
+    "Pipeline",
     "Snapshots",
     "Statement",
     "Transaction",
@@ -43,6 +45,7 @@ __getattr__ = on_first_use(
         "Listener": "remuda.client.blocking.listener",
         "Map": "remuda.client.blocking.map",
         "NearMap": "remuda.client.blocking.near_map",
+        "Pipeline": "remuda.client.blocking.pipeline",
         "Snapshots": "remuda.client.operations.snapshots",
         "Statement": "remuda.client.blocking.prepared",
         "Transaction": "remuda.client.blocking.transaction",

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from concurrent.futures import CancelledError, Future
 from concurrent.futures import TimeoutError as NotYet
 from dataclasses import replace
@@ -87,6 +87,15 @@ class Background:
         except BaseException:
             future.cancel()
             raise
+
+    def soon(self, begin: Callable[[], None]) -> None:
+        """Call ``begin`` there, without waiting for it."""
+        if self._closed:
+            raise client_closed()
+        try:
+            self._loop.call_soon_threadsafe(begin)
+        except RuntimeError as problem:  # the loop has just been closed
+            raise client_closed() from problem
 
     def close(self) -> None:
         """End what is under way; whoever waits gets ConnectionBroken."""

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
         Listener,
         Map,
         NearMap,
+        Pipeline,
         Snapshots,
         Statement,
         Transaction,
@@ -168,6 +169,13 @@ class Client:
         if cache is None:
             return blocking.Map(self._core, name, value_type, key_type)
         return blocking.NearMap(self._core, name, value_type, key_type, cache)
+
+    def pipeline(self, *, in_flight: int = 256) -> Pipeline:
+        """Requests of maps that do not wait for the answers of those before, over connections of
+        their own; for a ``with`` statement, see ``Pipeline``. While ``in_flight`` requests have not
+        ended, the next one waits. Raises InputError in a transaction, and what ``connect`` raises.
+        """
+        return blocking.Pipeline(self._core, in_flight)
 
     def sql(self, text: str, *params: Any, timeout: float | None = None) -> Cursor:
         """Run one statement; ``?`` stands for the parameters, which are given one by one:
