@@ -177,6 +177,12 @@ class WrongParameters(InputError):
     sqlstate = "07001"
 
 
+class IndeterminateParameter(WrongParameters):
+    """Nothing says which type a parameter has."""
+
+    sqlstate = "42P18"
+
+
 class UndefinedParameter(InputError):
     """A parameter where there can be none."""
 

@@ -116,7 +116,7 @@ STATEMENTS = [
     ("SELECT " + "(" * 5000 + "1" + ")" * 5000, "54000", ""),
     ("SELECT '" + "x" * STATEMENT_LENGTH_MAX + "'", "54000", ""),
     ("SELECT repeat('x', 2000000000)", "54000", ""),
-    ("SELECT ?", "07001", "^"),
+    ("SELECT ?", "42P18", "^"),
 ]
 
 

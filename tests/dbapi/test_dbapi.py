@@ -217,7 +217,7 @@ class TestErrors:
             ("SELECT 1 / 0", dbapi.DataError, "22012"),
             ("SELECT CAST('x' AS BIGINT)", dbapi.DataError, "22P02"),
             ("INSERT INTO t (id) VALUES (NULL)", dbapi.IntegrityError, "23502"),
-            ("SELECT ?", dbapi.ProgrammingError, "07001"),
+            ("SELECT ?", dbapi.ProgrammingError, "42P18"),
         ],
     )
     def test_by_sqlstate(self, cursor, text, kind, sqlstate):

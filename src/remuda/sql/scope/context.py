@@ -7,7 +7,7 @@ from typing import Final, TypeVar
 
 from remuda.datatypes.sql import NULL, VARCHAR, Kind, SqlType
 from remuda.datatypes.times.zones import Zone
-from remuda.errors import LimitExceeded, NotSupported, RemudaError, WrongParameters
+from remuda.errors import IndeterminateParameter, LimitExceeded, NotSupported, RemudaError
 from remuda.plan.expression import ColumnId, Parameter
 from remuda.sql.scope.statements import CatalogReader
 from remuda.sql.trees import ast
@@ -111,7 +111,7 @@ class Context:
         return Parameter(self.parameter_types[index] or NULL, index)
 
     def finish_parameters(self) -> tuple[SqlType, ...]:
-        """The types of all parameters; WrongParameters if one stayed open."""
+        """The types of all parameters; IndeterminateParameter if one stayed open."""
         for index, found in enumerate(self.parameter_types):
             if found is None:
                 raise self.undetermined(index, None)
@@ -119,9 +119,9 @@ class Context:
                 self.parameter_types[index] = VARCHAR
         return tuple(found for found in self.parameter_types if found is not None)
 
-    def undetermined(self, index: int, node: ast.Node | None) -> WrongParameters:
+    def undetermined(self, index: int, node: ast.Node | None) -> IndeterminateParameter:
         return self.error(
-            WrongParameters,
+            IndeterminateParameter,
             f"could not determine data type of parameter ${index + 1}",
             node,
             hint=f"Say it with a cast, for example CAST(${index + 1} AS INTEGER).",
