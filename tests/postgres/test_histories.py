@@ -25,8 +25,9 @@ EACH = 12
 class Worker:
     """Transactions that append to lists and read them, one after the other."""
 
-    def __init__(self, connection, number, together):
+    def __init__(self, connection, number, together, append):
         self.connection = connection
+        self.append = append
         self.chance = random.Random(number)
         self.values = itertools.count(number * 1_000_000)
         self.together = together
@@ -51,12 +52,26 @@ class Worker:
         done.append(Read(key, tuple(map(int, items.split(","))) if items else ()))
         if self.chance.random() < 0.5:
             value = next(self.values)
-            after = f"{items},{value}" if items else str(value)
-            self.connection.execute("UPDATE lists SET items = %s WHERE id = %s", (after, key))
+            self.append(self.connection, key, items, value)
             done.append(Append(key, value))
 
 
-def history_of(connect, level):
+def overwrite(connection, key, items, value):
+    """Append by what the transaction has read: another one's append between must be noticed."""
+    after = f"{items},{value}" if items else str(value)
+    connection.execute("UPDATE lists SET items = %s WHERE id = %s", (after, key))
+
+
+def extend(connection, key, _items, value):
+    """Append in one statement, which reads and writes by itself."""
+    connection.execute(
+        "UPDATE lists SET items = CASE items WHEN '' THEN %s ELSE items || ',' || %s END"
+        " WHERE id = %s",
+        (str(value), str(value), key),
+    )
+
+
+def history_of(connect, level, append=overwrite):
     connect().execute("DROP TABLE IF EXISTS lists")
     connect().execute("CREATE TABLE lists (id INTEGER PRIMARY KEY, items VARCHAR)")
     for key in range(KEYS):
@@ -66,7 +81,7 @@ def history_of(connect, level):
     for number in range(1, WORKERS + 1):
         connection = connect(number % 3)
         connection.isolation_level = level
-        workers.append(Worker(connection, number, together))
+        workers.append(Worker(connection, number, together, append))
     with ThreadPoolExecutor(WORKERS) as pool:
         parts = list(pool.map(Worker.run, workers))
     return [transaction for part in parts for transaction in part]
@@ -84,6 +99,31 @@ def test_histories_are_strictly_serializable(connect, level):
     outcomes = [transaction.outcome for transaction in history]
     assert outcomes.count(Outcome.COMMITTED) > WORKERS
     assert Outcome.ABORTED in outcomes, "without conflicts there is nothing to judge"
+
+
+SNAPSHOT = {"G2", "G2-realtime"}
+"""The anomalies of snapshot isolation: circles with two transactions that read what the next one
+overwrites, such as write skew."""
+STATEMENTS = {*SNAPSHOT, "unrepeatable read", "G-single", "G-single-realtime"}
+"""Those of statements that each read what is committed when they begin."""
+
+
+@pytest.mark.parametrize(
+    ("level", "append", "allowed"),
+    [
+        pytest.param(
+            psycopg.IsolationLevel.REPEATABLE_READ, overwrite, SNAPSHOT, marks=pytest.mark.soak
+        ),
+        (psycopg.IsolationLevel.READ_COMMITTED, extend, STATEMENTS),
+    ],
+    ids=["repeatable read", "read committed"],
+)
+def test_histories_have_no_anomaly_that_their_level_forbids(connect, level, append, allowed):
+    history = history_of(connect, level, append)
+    found = [each for each in histories.anomalies(history) if each.name not in allowed]
+    assert not found, "\n".join(map(str, found))
+    outcomes = [transaction.outcome for transaction in history]
+    assert outcomes.count(Outcome.COMMITTED) > WORKERS
 
 
 def test_the_judge_finds_what_read_committed_allows(connect):
