@@ -114,6 +114,7 @@ async def a_catalog_change_needs_a_majority(play: Play) -> None:
 @scenario(13)
 async def a_joiner_has_the_catalog(play: Play) -> None:
     joined = await play.sim.join(through=2)
+    assert joined.core.catalog.find("t") is not None  # with the view; news would bring it later
     client = await play.client(joined.core.number)
     assert await play.gives(client, "SELECT count(*) FROM t") == [(ROWS,)]
     await client.run("CREATE TABLE u (id INT PRIMARY KEY)")

@@ -29,6 +29,7 @@ from remuda.errors import (
     ProtocolError,
     RemudaError,
     SchemaChanged,
+    UndefinedMap,
     ViewChanged,
 )
 from remuda.execution.spill import DiskUse
@@ -40,6 +41,7 @@ from remuda.member.metrics.traces import traces_to
 from remuda.member.metrics.unexpected_errors import UNEXPECTED_ERRORS
 from remuda.member.security.audit import Audit
 from remuda.member.security.defences import no_defences
+from remuda.member.state.catalog_news import CatalogNews
 from remuda.member.state.constraints import Constraints
 from remuda.member.state.departure import Departure
 from remuda.member.state.log import fields
@@ -88,6 +90,7 @@ class Core:
         self.on_other_view: Callable[[int, int], None] = _nothing
         """Told of a message from a member in another view: its number, its view's number."""
         self.catalog = Catalog()
+        self.catalog_news = CatalogNews(self.readiness, lambda: self.number)
         self.stores: dict[int, MapStore] = {}
         """The rows that this member serves, by map id: those of the partitions that it is the
         primary of, and whole replicated maps."""
@@ -402,8 +405,13 @@ class Core:
 
     def schema(self, name: str, map_id: int = 0, version: int = 0) -> MapSchema:
         """The schema of a map that a client names. ``map_id`` and ``version`` are what the client
-        believes (0 = nothing). Raises UndefinedMap, SchemaChanged."""
-        schema = self.catalog.get(name)
+        believes (0 = nothing). Raises UndefinedMap, SchemaChanged; NoLease and MemberNotReady if
+        another member may know the map."""
+        try:
+            schema = self.catalog.get(name)
+        except UndefinedMap:
+            self.catalog_news.require()
+            raise
         if (map_id and map_id != schema.map_id) or (version and version != schema.version):
             raise SchemaChanged(
                 f'map "{name}" has changed since the request was made',

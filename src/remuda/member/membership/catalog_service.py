@@ -11,16 +11,19 @@ from dataclasses import replace
 from remuda.catalog.catalog import Catalog
 from remuda.catalog.edits import DropMap, DropView, Edit, PutMap, PutView
 from remuda.cluster.decree import majority
+from remuda.cluster.lease import takeover_delay
 from remuda.datatypes.schema import MapSchema
 from remuda.errors import (
     InternalError,
     MemberUnavailable,
     SchemaChanged,
+    TransientError,
     UndefinedMap,
     ViewChanged,
 )
 from remuda.member.base.core import Core
 from remuda.member.base.peers import Peers
+from remuda.member.membership.takeover import DRIFT
 from remuda.member.state.log import fields
 from remuda.rpc import codec
 from remuda.rpc.messages import control_pb2, user_pb2
@@ -127,10 +130,12 @@ class CatalogService:
                 if after is before:
                     return True
                 self._highest_tried = after.version
-                newest = await self._install_elsewhere(after)
+                reached: set[int] = set()
+                newest = await self._install_elsewhere(after, reached)
                 if newest is None:
                     self._install(self._state(after))
                     await core.wal.safe()
+                    await self._until_no_older_lease(after, reached)
                     return True
                 self._install(newest)
             raise InternalError("the members do not agree on the catalog")
@@ -143,10 +148,13 @@ class CatalogService:
             return catalog.edited([_read_edit(edit) for edit in change.edits.edits])
         return catalog.without_map(change.drop.name, if_exists=change.drop.if_exists)[0]
 
-    async def _install_elsewhere(self, catalog: Catalog) -> control_pb2.CatalogState | None:
+    async def _install_elsewhere(
+        self, catalog: Catalog, installed: set[int]
+    ) -> control_pb2.CatalogState | None:
         """Install on all other live members, which must make a majority of the view (design rule
-        13); None, or the newest state that one of them keeps instead: a newer one, or another one
-        of the same version (left by a former coordinator). Raises MemberUnavailable."""
+        13), and note them in ``installed``; None, or the newest state that one of them keeps
+        instead: a newer one, or another one of the same version (left by a former coordinator).
+        Raises MemberUnavailable."""
         core = self._core
         answers: dict[int, control_pb2.CatalogState] = {}
         deadline = core.world.clock.monotonic() + VIEW_PATIENCE
@@ -174,6 +182,7 @@ class CatalogService:
             overtaken = told.version > catalog.version or differs
             if overtaken and (newest is None or told.version > newest.version):
                 newest = told
+        installed.update(answers)
         reached = 1 + len(answers.keys() & core.view.by_number.keys())
         voters = len(self._core.view.members)
         if newest is None and reached < majority(voters):
@@ -183,6 +192,25 @@ class CatalogService:
                 hint="Look at it again when the cluster is whole.",
             )
         return newest
+
+    async def _until_no_older_lease(self, catalog: Catalog, reached: set[int]) -> None:
+        """Return when no member of the view may serve by an older catalog: each has this one, or
+        the lease that it had is over. Others may hear a member that this one does not hear; their
+        next answers name the new catalog (``CatalogNews``)."""
+        core, monotonic = self._core, self._core.world.clock.monotonic
+        until = monotonic() + takeover_delay(core.config.lease_seconds, DRIFT)
+        while missed := core.view.by_number.keys() - reached - {core.number}:
+            if monotonic() >= until:
+                return
+            await asyncio.sleep(INSTALL_AGAIN)
+            heard = sorted(missed - core.lost.keys())
+            installs = (self._install_at(number, catalog) for number in heard)
+            replies = await asyncio.gather(*installs, return_exceptions=True)
+            for number, reply in zip(heard, replies, strict=True):
+                if isinstance(reply, control_pb2.CatalogState):
+                    reached.add(number)
+                elif not isinstance(reply, TransientError):
+                    raise reply
 
     async def _install_at(self, number: int, catalog: Catalog) -> control_pb2.CatalogState:
         """What the member has afterwards. Raises ViewChanged for a member in another view, and
@@ -201,11 +229,15 @@ class CatalogService:
         """What a process that joins was given."""
         self._install(state)
 
-    def catch_up(self, member: int, version: int) -> None:
-        """``member`` has a newer catalog: a change did not reach this one."""
+    def heard(self, message: control_pb2.Heartbeat) -> None:
+        """If the sender has a newer catalog, a change did not reach this one, or is under way."""
+        core, context, version = self._core, message.context, message.catalog_version
+        if version <= core.catalog.version or context.view != core.view.number:
+            return
+        core.catalog_news.told(context.sender, version)
         if not self._catching_up:
             self._catching_up = True
-            self._core.spawn(self._catch_up(member, version), "catching up with the catalog")
+            core.spawn(self._catch_up(context.sender, version), "catching up with the catalog")
 
     async def _catch_up(self, member: int, version: int) -> None:
         # What is under way arrives within a moment by itself.
@@ -251,6 +283,7 @@ class CatalogService:
         # leave this member as it was.
         made = {s.map_id: MapStore(s) for s in catalog.maps if s.map_id not in core.stores}
         core.catalog = catalog
+        core.catalog_news.installed(catalog.version)
         core.stores.update(made)
         for schema in catalog.maps:
             before = core.stores[schema.map_id].schema

@@ -171,12 +171,12 @@ class Membership:
                 self._core.timestamp()
                 beat = self._heartbeat()
                 beat.sent = sent
-                mine = core.wal.on_disk()
-                if mine is not None:
+                if (mine := core.wal.on_disk()) is not None:
                     beat.log.CopyFrom(encode_log_end(mine))
                 self._peers.send_membership(to, RpcType.HEARTBEAT, beat)
             case ms.AnswerBeat(to, sent):
                 answer = control_pb2.Heartbeat(context=core.context(), sent=sent)
+                answer.catalog_version = core.catalog.version
                 self._peers.send_membership(to, RpcType.HEARTBEAT_ANSWER, answer)
             case ag.Send(to, message):
                 reason = core.view.cause_of_departure(to) or core.lost.get(to, "")
@@ -231,6 +231,7 @@ class Membership:
         core.wal.partitions_taken([p for p in emptied if core.number in view.replicas[p]])
         core.wal.view_changed(core.view, view)
         before, core.view = core.view, view
+        core.catalog_news.view_changed(view.by_number)
         gone = [number for number in before.by_number if number not in view.by_number]
         fresh = [number for number in gone if number not in core.lost]
         for number in fresh:
@@ -403,21 +404,20 @@ class Membership:
         self._reported(message)
         if message.HasField("log"):
             core.wal.heard(decode_log_end(message.log))
-        at_work = message.leaving and not message.drained
         self.leavers.note(
             context.sender,
             leaves=message.leaving,
-            at_work=at_work,
+            at_work=message.leaving and not message.drained,
             returning=message.returning,
         )
-        if message.catalog_version > core.catalog.version and context.view == core.view.number:
-            self._catalog.catch_up(context.sender, message.catalog_version)
+        self._catalog.heard(message)
 
     def on_heartbeat_answer(self, request: Request) -> None:
         message = control_pb2.Heartbeat.FromString(request.pbody)
         context = message.context
         self._core.observe_peer(context)
         self._takeover.heard(context.sender, context.view)
+        self._catalog.heard(message)  # before the lease that this answer may renew
         self.step(ms.BeatAnswer(context.sender, context.view, message.sent))
 
     def _other_view(self, sender: int, view: int) -> None:

@@ -10,7 +10,7 @@ from remuda.datatypes.schema import MapSchema
 from remuda.datatypes.sql import SqlType
 from remuda.datatypes.times.session_zones import UTC
 from remuda.datatypes.values import PhysicalValue
-from remuda.errors import InputError, LimitExceeded
+from remuda.errors import InputError, LimitExceeded, RemudaError, SqlSyntaxError
 from remuda.execution.parallel import rows_read
 from remuda.member.base.core import Core
 from remuda.member.base.offload import Offload
@@ -58,6 +58,11 @@ def _query_of(found: Planned) -> PlannedQuery | None:
             return None
 
 
+def _reads_maps(found: Planned) -> bool:
+    query = _query_of(found)
+    return query is not None and bool(query.plan.dependencies)
+
+
 class Plans:
     def __init__(self, core: Core, statistics: ClusterStatistics, offload: Offload) -> None:
         """``offload`` is for this alone: a commit must not wait behind a long text."""
@@ -71,6 +76,8 @@ class Plans:
         self, text: str, types: tuple[SqlType, ...] | None = None, zone: str = UTC
     ) -> Planned | None:
         """The cached plan of a statement that runs on the whole cluster."""
+        if self._core.catalog_news.behind:
+            return None  # by a catalog that was changed since
         return self._cache.find((text, types, False, zone), self._environment(local=False))
 
     async def fitting(
@@ -110,8 +117,29 @@ class Plans:
     ) -> Planned:
         """Raises what ``Sight.bound`` raises. ``local``: it runs on this member alone. ``user`` may
         know of the maps that it has a role on; "" is this member itself. ``zone``: that of the
-        session."""
+        session. Names have a meaning by a catalog that may lack what clients were told of: then
+        neither an error counts nor a plan; but a member that is cut off shows what it knows of
+        itself. Raises NoLease, MemberNotReady when no newer catalog comes."""
         key = (text, types, local, zone)
+        news = self._core.catalog_news
+        while True:
+            try:
+                found = await self._plan(key, user)
+            except SqlSyntaxError:
+                raise
+            except RemudaError:
+                if news.complete:
+                    raise
+            else:
+                if news.complete or not (self._core.readiness.leased or _reads_maps(found)):
+                    return found
+            await news.wait()
+
+    async def _plan(
+        self, key: tuple[str, tuple[SqlType, ...] | None, bool, str], user: str
+    ) -> Planned:
+        """By the catalog that this member has."""
+        text, types, local, zone = key
         found = self._cache.find(key, self._environment(local))
         if found is not None:
             return found
