@@ -17,13 +17,13 @@ from remuda.execution.arrays import (
     Data,
     Indices,
     array_with_mask,
-    concat,
     data_of,
     take,
     take_or_null,
     validity_mask,
 )
 from remuda.execution.operators.aggregate_states import State
+from remuda.execution.operators.input import unify
 from remuda.execution.operators.ordering import BoundKey, codes, order_of
 
 _COMPACT_ROWS: Final = 1 << 16
@@ -72,8 +72,7 @@ class CollectedState(State):
             return pa.nulls(len(slots), engine_type(self.result))
         groups = np.concatenate(self._groups)
         columns = [
-            concat(parts, engine_type(type_))
-            for parts, type_ in zip(self._columns, self.types, strict=True)
+            unify(parts, type_) for parts, type_ in zip(self._columns, self.types, strict=True)
         ]
         parts: list[Data] = [groups]
         for key in self._keys:
@@ -204,8 +203,7 @@ class ExtremeRowState(CollectedState):
         if self._groups:
             groups = np.concatenate(self._groups)
             columns = [
-                concat(parts, engine_type(type_))
-                for parts, type_ in zip(self._columns, self.types, strict=True)
+                unify(parts, type_) for parts, type_ in zip(self._columns, self.types, strict=True)
             ]
             order = order_of([groups, *codes(columns[1], self._keys[0])])
             groups = groups[order]
