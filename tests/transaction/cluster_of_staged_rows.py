@@ -155,7 +155,9 @@ class Simulation:
         if isinstance(event, Question):
             self.rounds = event.round
             event = tx.StatusAsked(event.member, event.lost)
-        if to == 1 and isinstance(event, tx.Voted | tx.Kept | tx.Refused | tx.Finished):
+        if to == 1 and isinstance(
+            event, tx.Voted | tx.Checked | tx.Kept | tx.Refused | tx.Finished
+        ):
             self.lead(event)
         elif to == 1 and isinstance(event, tx.MemberLost):
             self.lead(event)
@@ -170,6 +172,8 @@ class Simulation:
             match effect:
                 case tx.AskPrepare(member):
                     self.send(1, member, tx.PrepareAsked(1, self.participants, self.parts))
+                case tx.AskCheck(member, timestamp):
+                    self.send(1, member, tx.CheckAsked(timestamp))
                 case tx.AskKeep(member, timestamp):
                     asked = tx.KeepAsked(1, self.participants, self.parts, timestamp)
                     self.send(1, member, asked)
@@ -193,6 +197,8 @@ class Simulation:
                     node.clock += 1
                     node.prepared_at = node.clock
                     self.take(number, tx.PreparedHere(node.clock, 1))
+                case tx.CheckHere():
+                    self.compare(number)
                 case tx.KeepHere(timestamp):
                     if node.misses:
                         self.take(number, tx.RefusedHere(DUPLICATE))
@@ -206,6 +212,8 @@ class Simulation:
                     node.clock = max(node.clock, timestamp or 0)
                 case tx.TellVote(timestamp, rows):
                     self.send(number, 1, tx.Voted(number, timestamp, rows))
+                case tx.TellChecked():
+                    self.send(number, 1, tx.Checked(number))
                 case tx.TellKept():
                     self.send(number, 1, tx.Kept(number))
                 case tx.TellRefusal(error):
@@ -217,6 +225,10 @@ class Simulation:
                 case tx.TellStatus(member, outcome, timestamp):
                     told = tx.StatusTold(number, outcome, timestamp, self.rounds)
                     self.send(number, member, told)
+
+    def compare(self, number: int) -> None:
+        """The rows of a member agree with all others."""
+        self.take(number, tx.CheckedHere(None))
 
     def tick(self) -> None:
         for node in self.nodes.values():

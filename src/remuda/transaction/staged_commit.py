@@ -1,7 +1,8 @@
 """Staged two-phase commit: rows staged on several members appear together or not at all.
 
-Pure: one ``Coordinator`` per commit, one ``Participant`` per commit and member; both are functions
-of their events. The shell in ``member.commits.commits`` carries out the effects.
+Pure: one ``Coordinator`` per commit (``transaction.staged_coordinator``), one ``Participant`` per
+commit and member; both are functions of their events. The shell in ``member.commits.commits``
+carries out the effects.
 
 The normal course: the coordinator asks every participant to prepare; each validates what is staged
 there, takes a prepare timestamp from its clock and registers it in one atomic step, and votes. The
@@ -14,6 +15,10 @@ Rows may have *backups*: every copy of a part takes part. The primaries (the fir
 part) prepare; when all have voted, the commit timestamp is known, and the backups are asked to keep
 their copies under it; the commit is decided when all have. So a backup that keeps proves that
 nobody refused.
+
+Rows of a map with unique indexes are *checked* in between: once every primary of the map has voted,
+nothing else is written to it anywhere, so each participant can compare its rows with those of all
+others. One that finds a value twice refuses.
 
 When the coordinator is lost (it never comes back: a restarted process is another member), the
 participants decide among themselves, after Skeen's cooperative termination: whoever asks or is
@@ -38,15 +43,21 @@ from __future__ import annotations
 from enum import Enum
 from typing import Final
 
-from remuda.errors import JobAborted, MemberUnavailable, RemudaError
+from remuda.errors import JobAborted, RemudaError
+from remuda.transaction.staged_coordinator import RESEND_AFTER, Coordinator, CoordinatorPhase
 from remuda.transaction.staged_events import (
     Adopted,
+    AskCheck,
     AskFinish,
     AskKeep,
     AskPrepare,
     AskStatus,
     Awaiting,
     Begin,
+    CheckAsked,
+    Checked,
+    CheckedHere,
+    CheckHere,
     DonorTold,
     Effect,
     Event,
@@ -68,6 +79,7 @@ from remuda.transaction.staged_events import (
     ResolveHere,
     StatusAsked,
     StatusTold,
+    TellChecked,
     TellFinished,
     TellKept,
     TellRefusal,
@@ -82,12 +94,17 @@ from remuda.transaction.staged_events import (
 __all__ = [
     "RESEND_AFTER",
     "Adopted",
+    "AskCheck",
     "AskFinish",
     "AskKeep",
     "AskPrepare",
     "AskStatus",
     "Awaiting",
     "Begin",
+    "CheckAsked",
+    "CheckHere",
+    "Checked",
+    "CheckedHere",
     "Coordinator",
     "CoordinatorPhase",
     "DonorTold",
@@ -113,6 +130,7 @@ __all__ = [
     "ResolveHere",
     "StatusAsked",
     "StatusTold",
+    "TellChecked",
     "TellFinished",
     "TellKept",
     "TellRefusal",
@@ -123,179 +141,6 @@ __all__ = [
     "keepers_of",
     "rows_missing",
 ]
-
-RESEND_AFTER: Final = 2.0
-"""Seconds without an answer after which a question is asked again."""
-
-
-class CoordinatorPhase(Enum):
-    NEW = "new"
-    PREPARING = "preparing"
-    KEEPING = "keeping"
-    FINISHING = "finishing"
-    DONE = "done"
-
-
-class Coordinator:
-    """Drives one commit over ``primaries`` (member numbers, at least one) and the backups that
-    ``parts`` names. ``expected``: so many rows the primaries must have between them, if it is
-    known: partitions may have changed hands since the rows were staged."""
-
-    def __init__(
-        self,
-        job: str,
-        primaries: tuple[int, ...],
-        parts: Parts = (),
-        expected: int | None = None,
-    ) -> None:
-        assert primaries, "a commit has participants"
-        self._expected = expected
-        self.job = job
-        self.primaries = tuple(sorted(set(primaries)))
-        self.parts = parts
-        self.keepers = tuple(sorted(keepers_of(parts)))
-        self.participants = tuple(sorted({*self.primaries, *self.keepers}))
-        self.phase = CoordinatorPhase.NEW
-        self.commit_timestamp: int | None = None
-        """Set when the commit is decided."""
-        self.error: RemudaError | None = None
-        self.rows = 0
-        self._contradicted = False
-        """A participant had committed what is aborted here."""
-        self._timestamp = 0
-        self._votes: dict[int, Voted] = {}
-        self._waiting: set[int] = set()
-        self._asked_at = 0.0
-
-    @property
-    def committed(self) -> bool:
-        return self.commit_timestamp is not None
-
-    def ask_soon(self) -> None:
-        """Whoever has not answered is asked again at the next tick."""
-        self._asked_at = -RESEND_AFTER
-
-    def step(self, now: float, event: Event) -> list[Effect]:
-        match event:
-            case Begin() if self.phase is CoordinatorPhase.NEW:
-                self.phase = CoordinatorPhase.PREPARING
-                self._waiting = set(self.primaries)
-                self._asked_at = now
-                return [AskPrepare(member) for member in self.primaries]
-            case Voted(member) if self.phase is CoordinatorPhase.PREPARING:
-                return self._voted(now, member, event)
-            case Kept(member) if self.phase is CoordinatorPhase.KEEPING:
-                return self._kept(now, member)
-            case Refused(_, error) if self._undecided:
-                return self._decide(now, error)
-            case Finished(member, contradicts) if self.phase is CoordinatorPhase.FINISHING:
-                if contradicts:
-                    self._contradicted_by(member)
-                return self._finished(member)
-            case MemberLost(member, cause):
-                return self._lost(now, member, cause)
-            case StatusAsked(member):
-                return self._status(now, member)
-            case Tick():
-                return self._tick(now)
-            case _:
-                return []
-
-    def _voted(self, now: float, member: int, vote: Voted) -> list[Effect]:
-        self._votes[member] = vote
-        self._waiting.discard(member)
-        if self._waiting:
-            return []
-        self._timestamp = max(vote.timestamp for vote in self._votes.values())
-        self.rows = sum(vote.rows for vote in self._votes.values())
-        staged = sum(vote.staged for vote in self._votes.values())
-        if self._expected is not None and staged != self._expected:
-            return self._decide(now, rows_missing(self.job, self._expected, staged))
-        if not self.keepers:
-            return self._commit(now)
-        self.phase = CoordinatorPhase.KEEPING
-        self._waiting = set(self.keepers)
-        self._asked_at = now
-        return [AskKeep(keeper, self._timestamp) for keeper in self.keepers]
-
-    def _kept(self, now: float, member: int) -> list[Effect]:
-        self._waiting.discard(member)
-        return [] if self._waiting else self._commit(now)
-
-    @property
-    def _undecided(self) -> bool:
-        return self.phase in {CoordinatorPhase.PREPARING, CoordinatorPhase.KEEPING}
-
-    def _commit(self, now: float) -> list[Effect]:
-        self.commit_timestamp = self._timestamp
-        return self._decide(now, None)
-
-    def _decide(self, now: float, error: RemudaError | None) -> list[Effect]:
-        self.error = error
-        self.phase = CoordinatorPhase.FINISHING
-        self._waiting = set(self.participants)
-        self._asked_at = now
-        return [AskFinish(member, self.commit_timestamp) for member in self.participants]
-
-    def _contradicted_by(self, member: int) -> None:
-        """The participants have decided otherwise without this coordinator, and may have shown
-        readers a part of it."""
-        self._contradicted = True
-        if self.committed and self.error is None:
-            self.error = JobAborted(
-                f"member {member} had aborted job {self.job} before it was told to commit",
-                detail="The members had lost this coordinator for a while.",
-                may_have_run=True,
-            )
-
-    def _finished(self, member: int) -> list[Effect]:
-        self._waiting.discard(member)
-        if self._waiting:
-            return []
-        self.phase = CoordinatorPhase.DONE
-        if self.committed or self.error is None:
-            return [Report(self.rows if self.committed else None, self.error)]
-        # Only this coordinator could have decided to commit: nothing has taken effect anywhere.
-        return [Report(None, self.error.knowing(may_have_run=self._contradicted))]
-
-    def _lost(self, now: float, member: int, cause: str) -> list[Effect]:
-        if member not in self.participants:
-            return []
-        if self._undecided:
-            error = MemberUnavailable(
-                f"member {member} was lost while it prepared the commit: {cause}",
-                member=str(member),
-            )
-            effects = self._decide(now, error)
-            return [
-                effect
-                for effect in effects
-                if not (isinstance(effect, AskFinish) and effect.member == member)
-            ] + self._finished(member)
-        if self.phase is CoordinatorPhase.FINISHING:
-            return self._finished(member)
-        return []
-
-    def _status(self, now: float, member: int) -> list[Effect]:
-        """A participant gave this coordinator up: what is not decided yet, is aborted."""
-        effects: list[Effect] = []
-        if self.phase is CoordinatorPhase.NEW or self._undecided:
-            error = JobAborted(f"member {member} lost the connection while the commit was prepared")
-            effects = self._decide(now, error)
-        outcome = Outcome.COMMITTED if self.committed else Outcome.ABORTED
-        return [*effects, TellStatus(member, outcome, self.commit_timestamp)]
-
-    def _tick(self, now: float) -> list[Effect]:
-        if now - self._asked_at < RESEND_AFTER:
-            return []
-        self._asked_at = now
-        if self.phase is CoordinatorPhase.PREPARING:
-            return [AskPrepare(member) for member in sorted(self._waiting)]
-        if self.phase is CoordinatorPhase.KEEPING:
-            return [AskKeep(member, self._timestamp) for member in sorted(self._waiting)]
-        if self.phase is CoordinatorPhase.FINISHING:
-            return [AskFinish(member, self.commit_timestamp) for member in sorted(self._waiting)]
-        return []
 
 
 class ParticipantPhase(Enum):
@@ -397,6 +242,8 @@ class Participant:
                 self.phase = ParticipantPhase.PREPARED
                 self.prepare_timestamp, self.rows = timestamp, rows
                 return [TellVote(timestamp, rows)]
+            case CheckAsked() | CheckedHere():
+                return self._check(event)
             case KeepAsked():
                 return self._keep(event)
             case KeptHere():
@@ -443,6 +290,17 @@ class Participant:
                 return [self._tell_refusal()]
             case _:
                 return [TellVote(self.prepare_timestamp, self.rows)]
+
+    def _check(self, event: CheckAsked | CheckedHere) -> list[Effect]:
+        """Nothing is decided by a refusal: the coordinator may have heard of a check of this member
+        before, and gone on."""
+        if self.phase is ParticipantPhase.ABORTED and isinstance(event, CheckAsked):
+            return [self._tell_refusal()]
+        if self.phase is not ParticipantPhase.PREPARED:
+            return []  # decided, or fenced: the coordinator knows by now, or is lost
+        if isinstance(event, CheckAsked):
+            return [CheckHere(event.timestamp)]
+        return [TellChecked() if event.error is None else TellRefusal(event.error)]
 
     def _keep(self, asked: KeepAsked) -> list[Effect]:
         match self.phase:

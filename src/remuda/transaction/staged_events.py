@@ -58,6 +58,13 @@ class Voted:
 
 
 @dataclass(frozen=True, slots=True)
+class Checked:
+    """To the coordinator: no row of a participant has values of a unique index that others have."""
+
+    member: int
+
+
+@dataclass(frozen=True, slots=True)
 class Kept:
     """To the coordinator: a participant keeps its backups."""
 
@@ -96,6 +103,21 @@ class PrepareAsked:
     coordinator: int
     participants: tuple[int, ...]
     parts: Parts = ()
+
+
+@dataclass(frozen=True, slots=True)
+class CheckAsked:
+    """To a participant: all primaries have voted, so nobody else writes the map anywhere. Do its
+    rows agree with the unique indexes of the map at ``timestamp``?"""
+
+    timestamp: int
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedHere:
+    """To a participant: how a ``CheckHere`` has ended, later."""
+
+    error: RemudaError | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,12 +211,15 @@ class Tick:
 Event: TypeAlias = (
     Begin
     | Voted
+    | Checked
     | Kept
     | Refused
     | Finished
     | MemberLost
     | PrepareAsked
     | PreparedHere
+    | CheckAsked
+    | CheckedHere
     | KeepAsked
     | KeptHere
     | RefusedHere
@@ -214,6 +239,12 @@ Event: TypeAlias = (
 @dataclass(frozen=True, slots=True)
 class AskPrepare:
     member: int
+
+
+@dataclass(frozen=True, slots=True)
+class AskCheck:
+    member: int
+    timestamp: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,6 +273,14 @@ class PrepareHere:
 
 
 @dataclass(frozen=True, slots=True)
+class CheckHere:
+    """Compare the staged rows with each other, and with the rows at ``timestamp`` that the job does
+    not write or remove, and step with the result, which may come later."""
+
+    timestamp: int
+
+
+@dataclass(frozen=True, slots=True)
 class KeepHere:
     """See that all rows of the backups are here, register them, and step with the result."""
 
@@ -259,6 +298,11 @@ class ResolveHere:
 class TellVote:
     timestamp: int
     rows: int
+
+
+@dataclass(frozen=True, slots=True)
+class TellChecked:
+    pass
 
 
 @dataclass(frozen=True, slots=True)
@@ -294,13 +338,16 @@ class TellStatus:
 
 Effect: TypeAlias = (
     AskPrepare
+    | AskCheck
     | AskKeep
     | AskFinish
     | Report
     | PrepareHere
+    | CheckHere
     | KeepHere
     | ResolveHere
     | TellVote
+    | TellChecked
     | TellKept
     | TellRefusal
     | TellFinished
