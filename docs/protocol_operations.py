@@ -198,6 +198,12 @@ CONTROL: Final = {
         "StatementStatisticsRequest", "StatementStatistics", "statements that ended, by fingerprint"
     ),
     "COMMIT_PREPARE": _request("CommitPrepare", "CommitPrepared", "validate, and vote"),
+    "COMMIT_CHECK": _request(
+        "CommitCheck", "CommitPrepared", "to primaries: do the rows agree with unique indexes?"
+    ),
+    "JOB_VALUES": _request(
+        "JobValues", "JobValues", "the values that a prepared job writes into a unique index"
+    ),
     "COMMIT_KEEP": _request(
         "CommitPrepare", "CommitPrepared", "to backups: all primaries have voted, keep your copies"
     ),

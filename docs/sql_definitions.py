@@ -61,10 +61,10 @@ fails, it drops the map again.
 
 UNIQUE holds for every writer, on every member: INSERT, UPDATE, MERGE, ON CONFLICT (which may
 name the columns or the constraint), put and put_all, computed changes, transactions of every kind
-(at the statement; for put at the commit). 23505 names the constraint and the values. Loads in bulk
-(`begin_job`, Spark) are refused for maps with UNIQUE: drop the constraint for the load. A statement
-writes at most `transaction_memory` there
-([decision 0041](decisions/0041-unique-values-by-guards.md)).
+(at the statement; for put at the commit), and loads in bulk (`begin_job`, Spark), which look at
+their commit. 23505 names the constraint and the values
+([decision 0041](decisions/0041-unique-values-by-guards.md),
+[0085](decisions/0085-bulk-writes-compare-unique-values.md)).
 """
 
 

@@ -48,6 +48,7 @@ def control_messages(rooms: Rooms, forward: RequestHandler) -> dict[int, Request
         **rooms.profiles.routes(),
         ControlType.COMMIT_PREPARE: rooms.commits.on_prepare,
         ControlType.COMMIT_KEEP: rooms.commits.on_keep,
+        **rooms.commits.checks.routes(),
         ControlType.COPY_BEGIN: rooms.receiving.on_begin,
         ControlType.COPY_ROWS: rooms.receiving.on_rows,
         ControlType.COPY_COMPARE: rooms.receiving.on_compare,
@@ -56,8 +57,7 @@ def control_messages(rooms: Rooms, forward: RequestHandler) -> dict[int, Request
         ControlType.DONATE_COPIES: rooms.donations.on_copies,
         ControlType.DONATE_JOB: rooms.donations.on_job,
         ControlType.COMMIT_FINISH: rooms.commits.on_finish,
-        ControlType.COMMIT_TURN: rooms.commits.on_turn,
-        ControlType.COMMIT_TURN_END: rooms.commits.on_turn_end,
+        **rooms.commits.turns.routes(),
         ControlType.COMMIT_STATUS: rooms.commits.on_status,
         ControlType.JOB_TOUCH: rooms.jobs.on_touch,
         ControlType.STAGE_ROWS: partial(

@@ -83,7 +83,7 @@ class Coordinator:
         return self.commit_timestamp is not None
 
     def ask_soon(self) -> None:
-        """Whoever has not answered is asked again at the next tick."""
+        """Members that have not answered are asked again at the next tick."""
         self._asked_at = -RESEND_AFTER
 
     def step(self, now: float, event: Event) -> list[Effect]:
@@ -207,7 +207,7 @@ class Coordinator:
         return []
 
     def _status(self, now: float, member: int) -> list[Effect]:
-        """A participant gave this coordinator up: what is not decided yet, is aborted."""
+        """A participant gave this coordinator up, which aborts an undecided commit."""
         effects: list[Effect] = []
         if self.phase is CoordinatorPhase.NEW or self._undecided:
             error = JobAborted(f"member {member} lost the connection while the commit was prepared")

@@ -16,7 +16,6 @@ from transacting import Session
 from remuda.catalog.unique_guards import GUARD_TTL
 from remuda.datatypes.arrow import engine_schema
 from remuda.errors import (
-    NotSupported,
     RemudaError,
     SerializationFailure,
     TransientError,
@@ -125,9 +124,12 @@ def test_what_is_written_in_bulk(in_cluster: Any) -> None:
         begun = await client.ask(RpcType.JOB_BEGIN, user_pb2.JobBegin(map="t"), user_pb2.JobHandle)
         batch = pa.record_batch([[9000], [1]], schema=engine_schema(schema))
         body = arrow_stream.encode(batch.schema, [batch])
-        with pytest.raises(NotSupported, match="bulk"):
-            message = user_pb2.JobWrite(job=begun.job, task="0:0", sequence=0)
-            await client.ask(RpcType.JOB_WRITE, message, user_pb2.Count, [body])
+        message = user_pb2.JobWrite(job=begun.job, task="0:0", sequence=0)
+        await client.ask(RpcType.JOB_WRITE, message, user_pb2.Count, [body])
+        commit = user_pb2.JobCommit(job=begun.job, tasks=[user_pb2.JobTask(task="0:0")])
+        with pytest.raises(UniqueViolation, match="t_u_key") as refused:
+            await client.ask(RpcType.JOB_COMMIT, commit, user_pb2.Count)
+        assert refused.value.detail == "Key (u)=(1) already exists."
         assert (await client.sql("SELECT count(*) FROM t"))[0][0] == 660
 
     in_cluster(scenario)

@@ -14,6 +14,7 @@ from remuda.member.base.core import Core, attempt, nothing_done, to_its_end
 from remuda.member.base.offload import Offload
 from remuda.member.base.peers import Peers
 from remuda.member.commits.commits_in_doubt import CommitsInDoubt
+from remuda.member.commits.job_checks import JobChecks
 from remuda.member.commits.participants import CommitParticipants
 from remuda.member.commits.turn_shell import CommitTurns
 from remuda.member.state.commit_work import (
@@ -75,7 +76,6 @@ class Commits:
         )
         self.in_doubt = CommitsInDoubt(core, here, self._leading.__contains__)
         self.turn, self.end_turn = self.turns.turn, self.turns.end_turn
-        self.on_turn, self.on_turn_end = self.turns.on_turn, self.turns.on_turn_end
         self.busy, self.when_settled, self.settled = here.busy, here.when_settled, here.settled
         self.wake, self.readers, self.on_resolved = here.wake, here.readers, here.on_resolved
         self.staging, self.schema_of, self.is_staging = (
@@ -83,6 +83,7 @@ class Commits:
             here.schema_of,
             here.is_staging,
         )
+        self.checks = JobChecks(core, peers, offload, here)
         self.on_prepare, self.on_keep, self.on_finish = (
             here.on_prepare,
             here.on_keep,
@@ -138,7 +139,9 @@ class Commits:
         if _leaves_rows(self._core.view, work, primaries):
             raise _moved(work)
         parts = parts_written(self._core.view, work, primaries, chosen)
-        coordinator = tx.Coordinator(work.job, tuple(primaries), parts, expected)
+        coordinator = tx.Coordinator(
+            work.job, tuple(primaries), parts, expected, unique=work.unique
+        )
         with nothing_done():
             for number in coordinator.participants:
                 self._core.require_reached(number)
@@ -155,6 +158,8 @@ class Commits:
             match effect:
                 case tx.AskPrepare(member):
                     self._ask_prepare(leading, member)
+                case tx.AskCheck(member, timestamp):
+                    self._ask_check(leading, member, timestamp)
                 case tx.AskKeep(member, timestamp):
                     self._ask_keep(leading, member, timestamp)
                 case tx.AskFinish(member, timestamp):
@@ -203,6 +208,46 @@ class Commits:
             staged = sum(written.values())
             self._lead(leading, tx.Voted(member, vote.prepare_timestamp, vote.rows, staged))
 
+    def _ask_check(self, leading: Leading, member: int, timestamp: int) -> None:
+        work = leading.work
+        message = control_pb2.CommitCheck(
+            context=self._core.context(),
+            job=work.job,
+            commit_timestamp=timestamp,
+            members=() if work.schema.replicated else leading.coordinator.primaries,
+        )
+
+        def checked(answer: control_pb2.CommitPrepared) -> None:
+            self._answered(leading, member, answer, tx.Checked(member))
+
+        if member == self._core.number:
+            self.checks.check_here(message, checked)
+        else:
+            heard = partial(self._heard, leading, member, checked)
+            self._peers.request_nowait(member, RpcType.COMMIT_CHECK, message, (), heard)
+
+    def _heard(
+        self,
+        leading: Leading,
+        member: int,
+        answered: Callable[[control_pb2.CommitPrepared], None],
+        reply: Reply | RemudaError,
+    ) -> None:
+        if not isinstance(reply, RemudaError):
+            answered(control_pb2.CommitPrepared.FromString(reply.pbody))
+        elif not reply.transient:
+            self._lead(leading, tx.Refused(member, reply))
+
+    def _answered(
+        self, leading: Leading, member: int, answer: control_pb2.CommitPrepared, agreed: tx.Event
+    ) -> None:
+        if answer.context.view > self._core.view.number:
+            return  # as votes: others may serve, or write, what this member does not know of
+        if answer.HasField("refusal"):
+            self._lead(leading, tx.Refused(member, codec.decode_error(answer.refusal)))
+        else:
+            self._lead(leading, agreed)
+
     def _ask_keep(self, leading: Leading, member: int, timestamp: int) -> None:
         message = prepare_message(self._core.context(), leading.work, leading.coordinator)
         message.commit_timestamp = timestamp
@@ -211,21 +256,13 @@ class Commits:
         message.kept.extend(rows_message(backups))
 
         def kept(answer: control_pb2.CommitPrepared) -> None:
-            if answer.HasField("refusal"):
-                self._lead(leading, tx.Refused(member, codec.decode_error(answer.refusal)))
-            else:
-                self._lead(leading, tx.Kept(member))
-
-        def answered(reply: Reply | RemudaError) -> None:
-            if not isinstance(reply, RemudaError):
-                kept(control_pb2.CommitPrepared.FromString(reply.pbody))
-            elif not reply.transient:
-                self._lead(leading, tx.Refused(member, reply))
+            self._answered(leading, member, answer, tx.Kept(member))
 
         if member == self._core.number:
             self.participants.keep_here(message, kept)
         else:
-            self._peers.request_nowait(member, RpcType.COMMIT_KEEP, message, (), answered)
+            heard = partial(self._heard, leading, member, kept)
+            self._peers.request_nowait(member, RpcType.COMMIT_KEEP, message, (), heard)
 
     def _ask_finish(self, leading: Leading, member: int, timestamp: int | None) -> None:
         if timestamp is not None:
@@ -352,8 +389,9 @@ class Commits:
 
 
 def _leaves_rows(view: View, work: Work, primaries: Collection[int]) -> bool:
-    """Whether a write that replaces everything would not reach all rows of the map."""
-    if not work.overwrite or work.schema.replicated:
+    """Whether a write that replaces everything, or compares its rows with all others, would not
+    reach all rows of the map."""
+    if not (work.overwrite or work.unique) or work.schema.replicated:
         return False
     return not set(view.owners) - {NOBODY} <= set(primaries)
 

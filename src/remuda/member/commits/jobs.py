@@ -39,7 +39,7 @@ from remuda.member.base.peers import Peers
 from remuda.member.commits.commits import Commits, Work, rows_missing
 from remuda.member.commits.job_rows import Frame, JobRows
 from remuda.member.commits.turns import coordinator_of
-from remuda.member.commits.writes import refuse_uniques
+from remuda.member.commits.writes import owners
 from remuda.member.state.log import fields
 from remuda.rpc import arrow_stream, codec
 from remuda.rpc.messages import common_pb2, control_pb2, user_pb2
@@ -215,6 +215,7 @@ class Jobs:
             overwrite=job.overwrite,
             insert_only=job.insert_only,
             ttl=message.ttl if message.HasField("ttl") else None,
+            unique=bool(job.schema.uniques),
         )
         try:
             core.store(job.schema.map_id, job.schema.version)
@@ -281,7 +282,12 @@ class Jobs:
         if job.schema.replicated:
             return everybody
         writers = await self._pauses.pause(job.id)
-        return tuple(m.number for m in self._core.view.members) if job.overwrite else writers
+        if job.overwrite:
+            return everybody
+        if job.schema.uniques and writers:
+            self._core.require_all_reached()
+            return tuple(sorted({*writers, *owners(self._core.view)}))
+        return writers
 
     def _end(self, job: Job, outcome: int | RemudaError, done: tuple[int, ...] = ()) -> None:
         """Remember how the job ended, and free what members hold that did not take part. An error
@@ -459,7 +465,6 @@ class Jobs:
                     raise TypeMismatch(f'map "{schema.name}": the keys are not those of the map')
                 yield of_keys(batch.columns, schema)
             else:
-                refuse_uniques(schema)
                 self._core.constraints.check(batch, schema)
                 yield batch
 

@@ -22,6 +22,7 @@ from remuda.member.state.commit_work import (
     TOLD,
     Taking,
     Work,
+    end_in,
     read_parts,
     read_rows,
     read_work,
@@ -458,12 +459,10 @@ class CommitParticipants:
         map_id = work.schema.map_id
         if timestamp is not None:
             self._core.clock.observe(timestamp)
-            store = self._core.stores.get(map_id)
-            if store is not None:
+            if (store := self._core.stores.get(map_id)) is not None:
                 for key in work.removed_keys:
                     store.discard(key, timestamp)
-        for each in self._core.copies_of(map_id):
-            each.resolve(job, timestamp)
+        end_in(self._core.copies_of(map_id), taking, timestamp)
         self._core.wal.job_ended(job, timestamp)
         self.wake(map_id)
         for listener in self.on_resolved:
@@ -489,15 +488,15 @@ class CommitParticipants:
 
     # --- events -------------------------------------------------------------------------------
 
-    def step(self, job: str, event: tx.Event) -> None:
-        """Step the participant of a job, which may be new, without an answer to anybody."""
-        self._take(self._find(job), event)
+    def step(self, job: str, event: tx.Event) -> list[tx.Effect]:
+        """Step the participant of a job, which may be new. Returns its answers."""
+        return self._take(self._find(job), event)
 
     @property
     def prepared(self) -> list[Taking]:
         """What is prepared or kept here, and not decided."""
-        staging = tx.ParticipantPhase.STAGING
-        return [t for t in self._taking.values() if t.participant.phase is not staging]
+        begun = tx.ParticipantPhase.STAGING
+        return [each for each in self._taking.values() if each.participant.phase is not begun]
 
     def member_lost(self, number: int, cause: str) -> None:
         for job, taking in list(self._taking.items()):
@@ -519,8 +518,8 @@ class CommitParticipants:
     @property
     def in_doubt(self) -> bool:
         """Whether a commit waits for a copy that may come back."""
-        phases = {taking.participant.phase for taking in self.prepared}
-        return bool(self._awaited) and tx.ParticipantPhase.DECIDING in phases
+        deciding = tx.ParticipantPhase.DECIDING
+        return bool(self._awaited) and any(t.participant.phase is deciding for t in self.prepared)
 
     def map_dropped(self, map_id: int) -> None:
         for taking in list(self._taking.values()):

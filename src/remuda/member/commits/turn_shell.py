@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 
 from remuda.errors import ConnectionBroken, MemberUnavailable, NotServed
@@ -26,6 +26,10 @@ class CommitTurns:
         self._homes: dict[tuple[int, str], tuple[int, int]] = {}
         """Where a turn of this member was taken, and its number: it is ended there, whatever views
         come."""
+
+    def routes(self) -> dict[int, Callable[[Request], None]]:
+        """Of the control channel."""
+        return {RpcType.COMMIT_TURN: self.on_turn, RpcType.COMMIT_TURN_END: self.on_turn_end}
 
     async def turn(self, map_id: int, job: str) -> None:
         """Wait for this job's turn to write the map atomically; ``end_turn`` gives it on."""

@@ -15,7 +15,8 @@ from remuda.datatypes.conformance import of_keys
 from remuda.datatypes.gathering import Gathering
 from remuda.datatypes.schema import MapSchema
 from remuda.datatypes.values import PhysicalValue
-from remuda.errors import MemberUnavailable, NotSupported, ViewChanged
+from remuda.datatypes.view import NOBODY, View
+from remuda.errors import MemberUnavailable, ViewChanged
 from remuda.limits import BACKUPS_MAX
 from remuda.member.base.core import Core
 from remuda.member.base.peers import Peers
@@ -34,6 +35,9 @@ VIEW_TIME = 5.0
 PAUSE = 0.02
 ORIGIN_SHIFT = 64
 ATTEMPTS = 8
+SEARCHED_MAX = 512
+"""A transaction looks for the values of unique indexes of each of so many rows; more are written in
+bulk."""
 PAGE_ROWS = 4096
 PAGE_BYTES = 1 << 20
 """A page of this size is worth its round trips."""
@@ -98,6 +102,8 @@ class StagedWrite:
         self._sequences: dict[int, int] = {}
         self._primaries: set[int] = set()
         self._partitions: set[int] = set()
+        self._wrote = False
+        """Rows, not only removals, were staged."""
         self.job = commits.new_job()
         if schema.replicated:
             core.require_all_reached()
@@ -113,13 +119,13 @@ class StagedWrite:
 
     async def add(self, batch: pa.RecordBatch, ends: npt.NDArray[np.int64] | None = None) -> None:
         """Stage the rows (engine form) on their owners; ``ends``: when each ends by itself. Raises
-        what ``Constraints.check`` finds, and NotSupported."""
+        what ``Constraints.check`` finds."""
         core = self._core
-        refuse_uniques(self._schema)
         batch = core.constraints.with_row_ids(batch, self._schema, core.number)
         core.constraints.check(batch, self._schema)
         if not batch.num_rows:
             return
+        self._wrote = True
         await self._stage_all(with_ends(batch, ends), removal=False)
 
     async def remove(self, keys: Sequence[pa.Array]) -> None:
@@ -191,13 +197,16 @@ class StagedWrite:
         unchanged_since: int | None = None,
         ttl: int | None = None,
     ) -> int:
-        """The number of entries written, and of ``removed_keys`` removed."""
-        schema = self._schema
-        participants = (
-            self._core.live_members() if schema.replicated else tuple(sorted(self._primaries))
-        )
+        """The number of entries written, and of ``removed_keys`` removed. Raises UniqueViolation
+        and the errors of ``Commits.commit``."""
+        core, schema = self._core, self._schema
+        unique = self._wrote and bool(schema.uniques)
+        participants = core.live_members() if schema.replicated else tuple(sorted(self._primaries))
         if not participants:
             return 0
+        if unique and not schema.replicated:
+            core.require_all_reached()
+            participants = owners(core.view)
         work = Work(
             job=self.job,
             schema=schema,
@@ -206,23 +215,19 @@ class StagedWrite:
             removed_keys=removed_keys,
             unchanged_since=unchanged_since,
             ttl=ttl,
+            unique=unique,
         )
         commit = self._commits.commit_in_turn if in_turn else self._commits.commit
-        rows = await commit(work, participants, self._partitions)
+        rows = await commit(work, participants, None if unique else self._partitions)
         return rows // len(participants) if schema.replicated else rows
 
     def abort(self) -> None:
         self._commits.drop(self.job, tuple(self._sequences))
 
 
-def refuse_uniques(schema: MapSchema) -> None:
-    """Staged rows do not meet those of others that are about to commit. Raises NotSupported."""
-    if schema.uniques:
-        raise NotSupported(
-            f'rows of map "{schema.name}" cannot be written in bulk: it has the unique index '
-            f'"{schema.uniques[0].name}"',
-            hint="Write them with INSERT or put, or drop the index and make it again afterwards.",
-        )
+def owners(view: View) -> tuple[int, ...]:
+    """The members that are the primary of a partition."""
+    return tuple(sorted(set(view.owners) - {NOBODY}))
 
 
 def origin(sender: int, share: Share) -> int:

@@ -208,7 +208,8 @@ class Copies:
         keys = self._core.given_away.take_keys(target.schema.map_id, partitions)
         take_versions(target, source, keys, cuts)
         target.floors.lift_reads(source.floor)
-        target.mixed_until = max(target.mixed_until, self._core.timestamp())
+        # Other copies know of bulk writes that this one has never heard of.
+        target.mixed_until = target.bulk_at = self._core.timestamp()
         source.discard_partitions(partitions)
 
     # --- state --------------------------------------------------------------------------------

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Protocol
 import pyarrow as pa
 
 from remuda.datatypes.values import arrays_to_rows
-from remuda.errors import LimitExceeded
 from remuda.member.base.core import Call, Core, nothing_done
-from remuda.member.commits.writes import StagedWrite, through_views
+from remuda.member.commits.writes import SEARCHED_MAX, StagedWrite, through_views
 from remuda.member.maps.writes import ALWAYS, ttl_of
 from remuda.rpc import arrow_stream
 from remuda.rpc.messages import user_pb2
@@ -78,20 +77,20 @@ class ColumnPuts:
         batches: list[pa.RecordBatch],
     ) -> None:
         core, view = self._core, self._core.view
-        if found.schema.uniques:
+        rows, unique = sum(batch.num_rows for batch in batches), bool(found.schema.uniques)
+        if unique and rows <= SEARCHED_MAX:
             await self._put_unique(call, message, found, batches)
             return
         members = core.live_members()
         parts = [found.router.split(batch, view, members) for batch in batches]
         owners = {owner for part in parts for owner in part}
-        rows = sum(batch.num_rows for batch in batches)
-        if owners <= {core.number} and not self._transactions.backed:
+        if owners <= {core.number} and not (unique or self._transactions.backed):
             await self._commits.settled(found.schema.map_id)
             core.store(found.schema.map_id, found.schema.version)  # altered meanwhile?
             if core.view is not view or not core.ready:
                 self._maps.serve(call)
                 return
-        if owners <= {core.number} and self._transactions.direct(found.store):
+        if owners <= {core.number} and not unique and self._transactions.direct(found.store):
             at = core.timestamp()
             ttl = ttl_of(message)
             ttl = found.store.schema.options.ttl if ttl is None else ttl
@@ -114,14 +113,7 @@ class ColumnPuts:
         found: OpenMap,
         batches: list[pa.RecordBatch],
     ) -> None:
-        """As a transaction, which is no way for very many rows."""
-        limit = self._core.config.transaction_memory
-        if sum(batch.nbytes for batch in batches) > limit:
-            raise LimitExceeded(
-                f'rows of map "{found.schema.name}" with more than {limit} bytes cannot be put '
-                "together: the map has unique indexes",
-                hint="Put fewer rows at a time, or raise transaction_memory of the members.",
-            )
+        """A few rows as a transaction, which looks for the values of each one."""
         types = [column.type for column in found.schema.columns]
         keyed = [
             (found.key_of(row), row)

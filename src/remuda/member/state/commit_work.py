@@ -32,6 +32,8 @@ class Work:
     ttl: int | None = None
     """How long the rows live from the commit on, in microseconds; 0: for ever; None: as the map
     says."""
+    unique: bool = False
+    """It may write values of unique indexes: all primaries of the map take part, and compare."""
 
 
 DECIDED_SIZE = 1500
@@ -50,6 +52,8 @@ class Taking:
     """A job of a client that sends its rows once: nobody would write them again by himself."""
     written: dict[int, int] = field(default_factory=dict)
     """Rows by partition that it has as their primary."""
+    writes_values: bool = False
+    """Values of unique indexes are written, here or elsewhere."""
 
     def end(self) -> Work | None:
         """It is decided: only the participant is needed from now on. Returns the work. A
@@ -95,6 +99,7 @@ def prepare_message(
         schema_version=work.schema.version,
         insert_only=work.insert_only,
         participants=coordinator.participants,
+        unique=work.unique,
     )
     if work.unchanged_since is not None:
         message.unchanged_since = work.unchanged_since
@@ -124,6 +129,7 @@ def read_work(message: control_pb2.CommitPrepare, schema: MapSchema) -> Work:
         removed_keys=tuple(codec.decode_row(key) for key in message.removed_keys),
         unchanged_since=message.unchanged_since if message.HasField("unchanged_since") else None,
         ttl=message.ttl,
+        unique=message.unique,
     )
 
 
@@ -148,8 +154,10 @@ def stores_of(work: Work | None, stores: Mapping[int, MapStore]) -> list[MapStor
     return [] if store is None else [store]
 
 
-async def at_once(_map_id: int) -> None:
-    """There are no small writes to wait for."""
+def end_in(copies: Iterable[MapStore], taking: Taking, timestamp: int | None) -> None:
+    """The job is decided."""
+    for store in copies:
+        store.resolve(taking.participant.job, timestamp, values=taking.writes_values)
 
 
 def refused(error: RemudaError) -> tx.RefusedHere:

@@ -24,6 +24,7 @@ from remuda.errors import (
     CardinalityViolation,
     LimitExceeded,
     SerializationFailure,
+    UniqueViolation,
     ViewChanged,
 )
 from remuda.execution.memory import Reservation
@@ -36,6 +37,8 @@ from remuda.session.planning import PlannedChange
 from remuda.sql.scope.statements import Arbiter, MergeAction, Repeats
 
 ATTEMPTS: Final = 20
+CONFLICT_ATTEMPTS: Final = 3
+"""A value that a statement with ON CONFLICT has not seen may have come since it read."""
 _BYTES_PER_KEY: Final = 160
 
 Source: TypeAlias = tuple[int, AsyncGenerator[pa.RecordBatch]]
@@ -104,6 +107,10 @@ class Changes:
                     )
                 except (SerializationFailure, ViewChanged):
                     if attempt == ATTEMPTS - 1:
+                        raise
+                except UniqueViolation:
+                    # ON CONFLICT has not seen a row that came since it read.
+                    if not change.arbiters or attempt >= CONFLICT_ATTEMPTS:
                         raise
         finally:
             self._commits.end_turn(schema.map_id, job)

@@ -18,6 +18,7 @@ from remuda.datatypes.violations import duplicate_key
 from remuda.errors import LimitExceeded, SerializationFailure
 from remuda.execution.memory import Reservation
 from remuda.member.base.core import Core
+from remuda.member.commits.writes import SEARCHED_MAX
 from remuda.member.sessions.keys import KeyReader
 from remuda.member.sessions.open_transaction import BLIND, OpenTransaction
 from remuda.member.sessions.session import TransactionSessions
@@ -28,14 +29,19 @@ from remuda.session.planning import PlannedChange, PlannedInsert
 from remuda.transaction.own_writes import Key, Row, canonical_key, size_of
 
 
+class ManyRows(Exception):
+    """A statement of its own writes so many rows that they are written in bulk."""
+
+
 class Rows:
     """What one statement writes, row by row."""
 
-    def __init__(self, core: Core, schema: MapSchema, room: int) -> None:
-        """``room``: bytes that may still be written."""
+    def __init__(self, core: Core, schema: MapSchema, room: int, most: int | None = None) -> None:
+        """``room``: bytes that may still be written; ``most``: rows (None: any number)."""
         self._core = core
         self._schema = schema
         self._room = room
+        self._most = most
         self.stored: dict[Key, Row] = {}
         self.removed: set[Key] = set()
 
@@ -43,6 +49,8 @@ class Rows:
         """Whole rows in engine form. Raises what ``Constraints.check`` finds, UniqueViolation for a
         key that comes twice, LimitExceeded."""
         schema, constraints = self._schema, self._core.constraints
+        if self._most is not None and len(self.stored) + len(columns[0]) > self._most:
+            raise ManyRows
         batch = pa.record_batch(list(columns), schema=engine_schema(schema))
         batch = constraints.with_row_ids(batch, schema, self._core.number)
         constraints.check(batch, schema)
@@ -212,7 +220,8 @@ class TransactionChanges:
 
     def _rows(self, transaction: OpenTransaction, schema: MapSchema) -> Rows:
         room = self._core.config.transaction_memory - transaction.writes.bytes
-        return Rows(self._core, schema, room)
+        bulk = transaction.implicit and bool(schema.uniques)
+        return Rows(self._core, schema, room, SEARCHED_MAX if bulk else None)
 
     def _apply(
         self,

@@ -29,6 +29,7 @@ from remuda.datatypes.values import PhysicalValue, arrays_to_rows
 from remuda.datatypes.violations import duplicate_values
 from remuda.errors import SchemaChanged, SerializationFailure
 from remuda.member.base.core import Core
+from remuda.member.commits.writes import SEARCHED_MAX
 from remuda.member.membership.catalog_service import CatalogService
 from remuda.member.membership.membership import Membership
 from remuda.member.queries.cursors import Wire
@@ -48,8 +49,6 @@ Entries: TypeAlias = Mapping[Key, Row | None]
 Values: TypeAlias = tuple[PhysicalValue, ...]
 
 SOUGHT_AT_ONCE: Final = 32
-SOUGHT_MAX: Final = 512
-"""With more new values, all rows of the map are read."""
 ATTEMPTS: Final = 5
 
 
@@ -236,7 +235,7 @@ def _news(schema: MapSchema, entries: Entries) -> Iterator[_New]:
 def _searches(new: _New) -> Iterator[tuple[str, Values]]:
     """Conditions, and their parameters, that find the rows that may have one of the new values."""
     wanted = [values for _, values in new.by_values.values()]
-    if len(wanted) > SOUGHT_MAX:
+    if len(wanted) > SEARCHED_MAX:  # all rows of the map are read
         yield "", ()
         return
     for start in range(0, len(wanted), SOUGHT_AT_ONCE):

@@ -29,7 +29,7 @@ from remuda.member.statements.change_answers import answer_of
 from remuda.member.statements.changes import Changed, Changes, Source
 from remuda.member.statements.implicit_transactions import ImplicitTransactions
 from remuda.member.statements.initiated_queries import INTERNAL_PAGE_ROWS, Runs
-from remuda.member.statements.transaction_changes import TransactionChanges
+from remuda.member.statements.transaction_changes import ManyRows, TransactionChanges
 from remuda.query.ids import QueryId
 from remuda.session.answers import Answer
 from remuda.session.explaining import explained
@@ -187,12 +187,16 @@ class WriteStatements:
         the owner of its key. With ``profiles`` in the former way, whose operators have figures."""
         if profiles is None and found.keyed is not None and self._keyed.takes(statement, found):
             return await self._keyed.insert(statement, found.keyed, values)
+        begun = 0
         if found.schema.uniques and statement.transaction is None:
-            return await self._implicit.run(
-                statement, lambda run: self.insert(run, found, values, profiles)
-            )
+            with contextlib.suppress(ManyRows):
+                return await self._implicit.run(
+                    statement, lambda run: self.insert(run, found, values, profiles)
+                )
+            begun = 1
 
         async def again(attempt: int) -> int:
+            attempt += begun
             # A query id serves once; the first one is what the client may cancel.
             run = replace(statement, query=self._queries.new_id()) if attempt else statement
             statement.attempt = run.query
@@ -266,12 +270,16 @@ class WriteStatements:
         """
         if profiles is None and found.keyed is not None and self._keyed.takes(statement, found):
             return await self._keyed.change(statement, found, found.keyed, values)
+        begun = 0
         if found.schema.uniques and found.written and statement.transaction is None:
-            return await self._implicit.run(
-                statement, lambda run: self.change(run, found, values, profiles)
-            )
+            with contextlib.suppress(ManyRows):
+                return await self._implicit.run(
+                    statement, lambda run: self.change(run, found, values, profiles)
+                )
+            begun = 1
 
         async def source(attempt: int) -> Source:
+            attempt += begun
             # A query id serves once; the first one is what the client may cancel.
             run = replace(statement, query=self._queries.new_id()) if attempt else statement
             statement.attempt = run.query

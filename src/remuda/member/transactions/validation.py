@@ -167,7 +167,9 @@ class Validation:
             raise self._held(store, write.key, "reads or writes", other)
         self._check_unlocked(store, (write.map_id, write.key), work.owner, write=True)
         if work.snapshot:
-            self._check_unchanged(store, address[1], write.map_id, write.key, work.snapshot)
+            self._check_unchanged(
+                store, address[1], write.map_id, write.key, work.snapshot, write.row is not None
+            )
         if any(holder[0] != address[0] for holder in self._scanning(address[1], write)):
             raise SerializationFailure(
                 f'another transaction reads rows of map "{store.schema.name}" that this one is '
@@ -186,12 +188,24 @@ class Validation:
         self._check_unlocked(store, (map_id, key), work.owner, write=False)
         self._check_unchanged(store, address[1], map_id, key, since)
 
-    def _check_unchanged(
-        self, store: MapStore, partition: int, map_id: int, key: Key, since: int
+    def _check_unchanged(  # noqa: PLR0917 (an entry, and what is done to it)
+        self,
+        store: MapStore,
+        partition: int,
+        map_id: int,
+        key: Key,
+        since: int,
+        written: bool = False,
     ) -> None:
         core, copy = self._core, self._copy(map_id, partition)
         if since < copy.floor:
             raise self._too_old(store, since)
+        if written and since < copy.bulk_at and store.schema.uniques:
+            raise SerializationFailure(
+                f'rows were written in bulk to map "{store.schema.name}" since the values of its '
+                "unique constraints were looked for",
+                hint=AGAIN,
+            )
         # A guard that runs out tells nothing: its writer committed when it began, and the search at
         # this snapshot has seen the row.
         ends = copy.expiring and not is_guards(store.schema)

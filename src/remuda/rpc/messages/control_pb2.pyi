@@ -53,6 +53,8 @@ class RpcType(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     JOB_TOUCH: _ClassVar[RpcType]
     COMMIT_STATUS: _ClassVar[RpcType]
     COMMIT_KEEP: _ClassVar[RpcType]
+    COMMIT_CHECK: _ClassVar[RpcType]
+    JOB_VALUES: _ClassVar[RpcType]
     MOVES_PAUSE: _ClassVar[RpcType]
     COPY_BEGIN: _ClassVar[RpcType]
     COPY_ROWS: _ClassVar[RpcType]
@@ -124,6 +126,8 @@ COMMIT_TURN_END: RpcType
 JOB_TOUCH: RpcType
 COMMIT_STATUS: RpcType
 COMMIT_KEEP: RpcType
+COMMIT_CHECK: RpcType
+JOB_VALUES: RpcType
 MOVES_PAUSE: RpcType
 COPY_BEGIN: RpcType
 COPY_ROWS: RpcType
@@ -717,7 +721,7 @@ class StatisticsReply(_message.Message):
     def __init__(self, context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., maps: _Optional[_Iterable[_Union[MapStatistics, _Mapping]]] = ...) -> None: ...
 
 class CommitPrepare(_message.Message):
-    __slots__ = ("context", "job", "tasks", "overwrite", "map_id", "schema_version", "insert_only", "participants", "removed_keys", "unchanged_since", "parts", "commit_timestamp", "kept", "ttl")
+    __slots__ = ("context", "job", "tasks", "overwrite", "map_id", "schema_version", "insert_only", "participants", "removed_keys", "unchanged_since", "parts", "unique", "commit_timestamp", "kept", "ttl")
     CONTEXT_FIELD_NUMBER: _ClassVar[int]
     JOB_FIELD_NUMBER: _ClassVar[int]
     TASKS_FIELD_NUMBER: _ClassVar[int]
@@ -729,6 +733,7 @@ class CommitPrepare(_message.Message):
     REMOVED_KEYS_FIELD_NUMBER: _ClassVar[int]
     UNCHANGED_SINCE_FIELD_NUMBER: _ClassVar[int]
     PARTS_FIELD_NUMBER: _ClassVar[int]
+    UNIQUE_FIELD_NUMBER: _ClassVar[int]
     COMMIT_TIMESTAMP_FIELD_NUMBER: _ClassVar[int]
     KEPT_FIELD_NUMBER: _ClassVar[int]
     TTL_FIELD_NUMBER: _ClassVar[int]
@@ -743,10 +748,11 @@ class CommitPrepare(_message.Message):
     removed_keys: _containers.RepeatedCompositeFieldContainer[_common_pb2.Row]
     unchanged_since: int
     parts: _containers.RepeatedCompositeFieldContainer[CommitPart]
+    unique: bool
     commit_timestamp: int
     kept: _containers.RepeatedCompositeFieldContainer[PartitionRows]
     ttl: int
-    def __init__(self, context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., job: _Optional[str] = ..., tasks: _Optional[_Iterable[_Union[_user_pb2.JobTask, _Mapping]]] = ..., overwrite: _Optional[bool] = ..., map_id: _Optional[int] = ..., schema_version: _Optional[int] = ..., insert_only: _Optional[bool] = ..., participants: _Optional[_Iterable[int]] = ..., removed_keys: _Optional[_Iterable[_Union[_common_pb2.Row, _Mapping]]] = ..., unchanged_since: _Optional[int] = ..., parts: _Optional[_Iterable[_Union[CommitPart, _Mapping]]] = ..., commit_timestamp: _Optional[int] = ..., kept: _Optional[_Iterable[_Union[PartitionRows, _Mapping]]] = ..., ttl: _Optional[int] = ...) -> None: ...
+    def __init__(self, context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., job: _Optional[str] = ..., tasks: _Optional[_Iterable[_Union[_user_pb2.JobTask, _Mapping]]] = ..., overwrite: _Optional[bool] = ..., map_id: _Optional[int] = ..., schema_version: _Optional[int] = ..., insert_only: _Optional[bool] = ..., participants: _Optional[_Iterable[int]] = ..., removed_keys: _Optional[_Iterable[_Union[_common_pb2.Row, _Mapping]]] = ..., unchanged_since: _Optional[int] = ..., parts: _Optional[_Iterable[_Union[CommitPart, _Mapping]]] = ..., unique: _Optional[bool] = ..., commit_timestamp: _Optional[int] = ..., kept: _Optional[_Iterable[_Union[PartitionRows, _Mapping]]] = ..., ttl: _Optional[int] = ...) -> None: ...
 
 class CommitPart(_message.Message):
     __slots__ = ("copies",)
@@ -775,6 +781,36 @@ class CommitPrepared(_message.Message):
     refusal: _user_pb2.PBError
     written: _containers.RepeatedCompositeFieldContainer[PartitionRows]
     def __init__(self, context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., prepare_timestamp: _Optional[int] = ..., rows: _Optional[int] = ..., refusal: _Optional[_Union[_user_pb2.PBError, _Mapping]] = ..., written: _Optional[_Iterable[_Union[PartitionRows, _Mapping]]] = ...) -> None: ...
+
+class CommitCheck(_message.Message):
+    __slots__ = ("context", "job", "commit_timestamp", "members")
+    CONTEXT_FIELD_NUMBER: _ClassVar[int]
+    JOB_FIELD_NUMBER: _ClassVar[int]
+    COMMIT_TIMESTAMP_FIELD_NUMBER: _ClassVar[int]
+    MEMBERS_FIELD_NUMBER: _ClassVar[int]
+    context: _common_pb2.Context
+    job: str
+    commit_timestamp: int
+    members: _containers.RepeatedScalarFieldContainer[int]
+    def __init__(self, context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., job: _Optional[str] = ..., commit_timestamp: _Optional[int] = ..., members: _Optional[_Iterable[int]] = ...) -> None: ...
+
+class JobValues(_message.Message):
+    __slots__ = ("context", "job", "commit_timestamp", "index_id", "start", "count", "places")
+    CONTEXT_FIELD_NUMBER: _ClassVar[int]
+    JOB_FIELD_NUMBER: _ClassVar[int]
+    COMMIT_TIMESTAMP_FIELD_NUMBER: _ClassVar[int]
+    INDEX_ID_FIELD_NUMBER: _ClassVar[int]
+    START_FIELD_NUMBER: _ClassVar[int]
+    COUNT_FIELD_NUMBER: _ClassVar[int]
+    PLACES_FIELD_NUMBER: _ClassVar[int]
+    context: _common_pb2.Context
+    job: str
+    commit_timestamp: int
+    index_id: int
+    start: int
+    count: int
+    places: _containers.RepeatedScalarFieldContainer[int]
+    def __init__(self, context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., job: _Optional[str] = ..., commit_timestamp: _Optional[int] = ..., index_id: _Optional[int] = ..., start: _Optional[int] = ..., count: _Optional[int] = ..., places: _Optional[_Iterable[int]] = ...) -> None: ...
 
 class CommitFinish(_message.Message):
     __slots__ = ("context", "job", "commit_timestamp")

@@ -331,10 +331,7 @@ def match_keys(  # noqa: PLR0917 (what a scan takes, behind the index)
 ) -> tuple[pa.RecordBatch, npt.NDArray[np.int64]] | None:
     """The rows at ``at`` whose first indexed columns equal a row of ``columns``, and for each the
     number of that row; None = no row."""
-    found, _ = index.form.keys_of(columns)
-    keys: list[Bound] = found.tolist() if isinstance(found, np.ndarray) else found.to_pylist()
-    runs = [*index.parts(pinned.by_number), *tail_runs(index, pinned)]
-    matched = [pair for run in runs if len((pair := run.match(keys))[0])]
+    matched = _matched(index, pinned, columns)
     if not matched:
         return None
     which = np.concatenate([numbers for numbers, _ in matched])
@@ -344,3 +341,20 @@ def match_keys(  # noqa: PLR0917 (what a scan takes, behind the index)
         return None
     batch, order = fetched
     return batch, which[order]
+
+
+def _matched(
+    index: SortedIndex, pinned: Pinned, columns: Sequence[pa.Array]
+) -> list[tuple[Slots, Slots]]:
+    """Numbers of rows of ``columns``, and the slots of their keys, by run."""
+    found, _ = index.form.keys_of(columns)
+    keys: list[Bound] = found.tolist() if isinstance(found, np.ndarray) else found.to_pylist()
+    runs = [*index.parts(pinned.by_number), *tail_runs(index, pinned)]
+    return [pair for run in runs if len((pair := run.match(keys))[0])]
+
+
+def slots_of_keys(index: SortedIndex, pinned: Pinned, columns: Sequence[pa.Array]) -> Slots:
+    """Where versions lie whose first indexed columns equal a row of ``columns`` (without NULLs; of
+    a HASH index, others as well), in any order."""
+    none: Slots = np.empty(0, np.int64)
+    return np.concatenate([none, *(slots for _, slots in _matched(index, pinned, columns))])

@@ -31,12 +31,14 @@ from remuda.storage.chunks.readable import ReadableSchemas
 from remuda.storage.chunks.scan import ScanCursor, count_shown
 from remuda.storage.chunks.upkeep import Upkeep
 from remuda.storage.indexes.index_set import IndexSet
+from remuda.storage.indexes.secondary_index import Pinned
 from remuda.storage.maps import transfer
 from remuda.storage.maps.accesses import Accesses
 from remuda.storage.maps.counters import MapCounters
 from remuda.storage.maps.pinning import Pinning
 from remuda.storage.maps.statistics import STALE_SHARE, MapStatistics, take_statistics
 from remuda.storage.maps.transfer import ALWAYS, Arrival, Extraction, Versions
+from remuda.storage.maps.unique_values import JobValues, offsets_by_chunk
 from remuda.storage.staging import late_rows, validation
 from remuda.storage.staging.frames import StagedFrames
 from remuda.storage.staging.precomputed import Ahead, Work, matches
@@ -85,6 +87,8 @@ class MapStore:
         """Upkeep changes nothing while it is not 0: a transfer reads chunks once more."""
         self.mixed_until = 0
         """Below it, rows may be here, too, whose partitions are (or were then) served elsewhere."""
+        self.bulk_at = 0
+        """When a job wrote unique values last: writers that looked for theirs before look again."""
         self.expiring = False
         """Whether there are, or were, rows that end by themselves."""
         self.counted = (0, 0)  # see storage.expiring_rows
@@ -387,6 +391,23 @@ class MapStore:
         """Rows and removals of a prepared job, by partition."""
         return by_partition(self._staging.prepared_rows(job), self._removals.prepared(job))
 
+    def job_values(
+        self, job: str, at: int, partitions: frozenset[int] | None, removed: Iterable[Key]
+    ) -> JobValues:
+        """Values of unique indexes that a prepared job writes, and the rows of ``partitions`` that
+        it leaves: all but those that it writes or removes, as ``removed`` are. On the loop."""
+        rows = self._staging.prepared_rows(job)
+        assert rows is not None, "it is prepared"
+        replaced = None
+        if not rows.overwrite:
+            gone = self._removals.prepared(job)
+            matched = [*self._matches(rows), *(() if gone is None else self._matches(gone))]
+            slots = [self.lookup.search(self._keys.hash(key), key, at) for key in removed]
+            replaced = offsets_by_chunk(matched, [slot for slot in slots if slot != NOWHERE])
+        pinned = Pinned(self._table.view, self._layouts)
+        newest = max(at, self._latest)
+        return JobValues(rows, pinned, self.indexes.by_id, replaced, partitions, newest)
+
     def ahead(self, job: str, tasks: Collection[str], *, overwrite: bool) -> Work | None:
         """The heavy part of the next ``prepare`` or ``resolve`` of a job; None: it is not heavy, or
         done already.
@@ -400,8 +421,11 @@ class MapStore:
         """From now on readers at or above ``prepare_timestamp`` wait for the job's outcome."""
         self._staging.mark(job, prepare_timestamp)
 
-    def resolve(self, job: str, commit_timestamp: int | None) -> int:
-        """Commit (rows visible at once) or abort (None); returns the rows. Unknown jobs give 0."""
+    def resolve(self, job: str, commit_timestamp: int | None, *, values: bool = False) -> int:
+        """Commit (rows visible at once) or abort (None); returns the rows. Unknown jobs give 0.
+        ``values``: somewhere it writes values of unique indexes."""
+        if values and commit_timestamp is not None:
+            self.bulk_at = max(self.bulk_at, commit_timestamp)
         removed = self._removals.discard(job)
         rows = self._staging.discard(job)
         try:
