@@ -397,6 +397,24 @@ class InvalidParameterValue(DataError):
     sqlstate = "22023"
 
 
+class SequenceExhausted(DataError):
+    """A sequence that does not CYCLE has given out its last number."""
+
+    sqlstate = "2200H"
+
+
+class NumberNotDefined(InputError):
+    """A sequence is asked for a number that the session has not taken, or has lost its state."""
+
+    sqlstate = "55000"
+
+
+class GeneratedAlways(InputError):
+    """A statement gives a value of its own for a column that is GENERATED ALWAYS."""
+
+    sqlstate = "428C9"
+
+
 class StringTooLong(DataError):
     sqlstate = "22001"
 

@@ -94,6 +94,8 @@ HEARTBEAT_TIMEOUT: Final = 10.0
 BACKUPS_MAX: Final = 6
 CLOCK_SKEW_MAX: Final = 60.0
 """How far the clock of another member may be ahead."""
+CLOCK_DRIFT: Final = 0.01
+"""The share by which the clocks of two machines may run at different speeds."""
 CLIENT_CLOCK_AHEAD_MAX: Final = 20.0
 """How far a clock or a read timestamp of a client may be ahead of its member's wall clock: far less
 than between members, so that no client can push a member out of its cluster. Promoted members set

@@ -6,7 +6,7 @@ state is small (thousands of columns at most), so nothing smaller than a state t
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import count
@@ -84,6 +84,30 @@ class Catalog:
     def names(self) -> Sequence[str]:
         return sorted(self._by_name)
 
+    @cached_property
+    def tables(self) -> tuple[MapSchema, ...]:
+        """The maps that are no sequences."""
+        return tuple(schema for schema in self.maps if schema.sequence is None)
+
+    @cached_property
+    def sequences(self) -> tuple[MapSchema, ...]:
+        return tuple(schema for schema in self.maps if schema.sequence is not None)
+
+    def owner(self, sequence: MapSchema) -> MapSchema | None:
+        """The map of the column that owns a sequence."""
+        found = sequence.sequence and self.owners.get(sequence.sequence.link)
+        return found[0] if found else None
+
+    @cached_property
+    def owners(self) -> Mapping[int, tuple[MapSchema, Column]]:
+        """The columns that own sequences, by the links of these."""
+        return {
+            link: (schema, column)
+            for schema in self.tables
+            for column in schema.columns
+            for link in column.sequences
+        }
+
     def view_names(self) -> Sequence[str]:
         return sorted(self._view_by_name)
 
@@ -97,13 +121,8 @@ class Catalog:
             raise DuplicateMap(f'map "{schema.name}" exists already')
         if schema.name in self._view_by_name:
             raise DuplicateMap(f'a view of the name "{schema.name}" exists already')
-        schema = completed(schema)
-        validate(schema)
         version = self.version + 1
-        ids = _index_ids(version, 0)
-        # There are no rows, so each member has built them.
-        indexes = tuple(replace(i, index_id=next(ids), ready=True) for i in schema.indexes)
-        made = replace(schema, map_id=version, version=1, indexes=indexes)
+        made = _new_map(schema, version, 0)
         changed = self._with(version, (*self.maps, made), self.views)
         return changed, changed.get(made.name)
 
@@ -122,7 +141,15 @@ class Catalog:
                 detail=f"{', '.join(using)} {'depends' if len(using) == 1 else 'depend'} on it.",
                 hint="Use DROP TABLE ... CASCADE to drop them too.",
             )
-        left = tuple(schema for schema in self.maps if schema is not existing)
+        if existing.sequence is not None:
+            raise InvalidDefinition(f'"{name}" is a sequence', hint="Use DROP SEQUENCE.")
+        links = {link for column in existing.columns for link in column.sequences}
+        left = tuple(
+            schema
+            for schema in self.maps
+            if schema is not existing
+            and (schema.sequence is None or schema.sequence.link not in links)
+        )
         return replace(self, version=self.version + 1, maps=left), existing
 
     def edited(self, edits: Sequence[Edit]) -> Catalog:
@@ -143,16 +170,9 @@ class Catalog:
                 case PutMap(schema=schema):
                     before = maps.get(schema.map_id)
                     if before is None:
-                        made = replace(schema, map_id=_new_id(version, number), version=1)
+                        made = _new_map(schema, version, number)
                     else:
-                        highest = max(schema.columns_made, before.columns_made)
-                        made = replace(schema, version=before.version + 1, columns_made=highest)
-                    made = completed(made)
-                    validate(made)
-                    if before is not None:
-                        made = carried(before, made, _index_ids(version, number))
-                        if same_rows(before, made):
-                            made = replace(made, version=before.version)
+                        made = _next_map(before, schema, _index_ids(version, number))
                     maps[made.map_id] = made
                 case PutView(view=view):
                     if view.view_id not in views:
@@ -187,6 +207,25 @@ def _new_id(version: int, number: int) -> int:
 def _index_ids(version: int, number: int) -> Iterator[int]:
     """Ids of the indexes that an edit makes."""
     return (_new_id(version, number) + (place << 50) for place in count(1))
+
+
+def _new_map(schema: MapSchema, version: int, number: int) -> MapSchema:
+    """The map that the edit ``number`` makes in this version. Raises InvalidDefinition."""
+    schema = completed(schema)
+    validate(schema)
+    ids = _index_ids(version, number)
+    # There are no rows, so each member has built the indexes.
+    indexes = tuple(replace(i, index_id=next(ids), ready=True) for i in schema.indexes)
+    return replace(schema, map_id=_new_id(version, number), version=1, indexes=indexes)
+
+
+def _next_map(before: MapSchema, schema: MapSchema, ids: Iterator[int]) -> MapSchema:
+    """``before`` with another schema. Raises InvalidDefinition."""
+    highest = max(schema.columns_made, before.columns_made)
+    made = completed(replace(schema, version=before.version + 1, columns_made=highest))
+    validate(made)
+    made = carried(before, made, ids)
+    return replace(made, version=before.version) if same_rows(before, made) else made
 
 
 def completed(schema: MapSchema) -> MapSchema:

@@ -15,9 +15,20 @@ VALUE_COLUMN = "this"
 ROW_ID = "__row_id"
 """The key of a map that was defined without one: a number of its own for each row. It is not part
 of ``*``, and INSERT makes it."""
+GENERATION = "__generation"
+"""The hidden column of a sequence's state that counts setval and ALTER SEQUENCE."""
+HIDDEN = frozenset({ROW_ID, GENERATION})
+"""Names of columns that users never see."""
 NOT_NULL_GUARD = "not null guard of "
 """With the name of a column: the name of the CHECK that keeps NULLs out while SET NOT NULL verifies
 the rows that are there. Users never see it."""
+
+
+class Identity(Enum):
+    """GENERATED ... AS IDENTITY: whether a statement may give a value of its own."""
+
+    ALWAYS = "ALWAYS"
+    BY_DEFAULT = "BY DEFAULT"
 
 
 class ValueShape(Enum):
@@ -50,6 +61,22 @@ class Check:
     comment: str = field(default="", compare=False, repr=False)
 
 
+@dataclass(frozen=True, slots=True)
+class SequenceOptions:
+    """``cache``: how many numbers a member takes at least when it takes some. ``slot``: the key of
+    the state. ``link``: the number by which the column that owns it knows it."""
+
+    type: str
+    start: int
+    increment: int
+    minimum: int
+    maximum: int
+    cache: int
+    cycle: bool
+    slot: int
+    link: int
+
+
 @dataclass(frozen=True)
 class Column:
     """A column of a map or a result: its name as spelled, its SQL type, whether it may be NULL.
@@ -67,6 +94,10 @@ class Column:
     id: int = field(default=0, compare=False)
     missing: PhysicalValue = field(default=None, compare=False)
     default_oid: int = field(default=0, compare=False, repr=False)
+    identity: Identity | None = field(default=None, repr=False)
+    """Its ``default`` takes the numbers of a sequence that it owns."""
+    sequences: tuple[int, ...] = field(default=(), repr=False)
+    """The links of the sequences that it owns: they are dropped with it."""
     _declared: str = field(init=False, repr=False)
     """The type's name, because types that differ in their digits of seconds only are equal."""
 
@@ -113,6 +144,8 @@ class MapSchema:
     key_comment: str = field(default="", compare=False, repr=False)
     """On the primary key's constraint."""
     key_index_comment: str = field(default="", compare=False, repr=False)
+    sequence: SequenceOptions | None = field(default=None, repr=False)
+    """Of a sequence, which is a map of one entry: its state."""
 
     @property
     def primary_key(self) -> str:
@@ -132,8 +165,16 @@ class MapSchema:
 
     @cached_property
     def shown(self) -> tuple[Column, ...]:
-        """The columns that users see: all but ``ROW_ID``."""
-        return tuple(column for column in self.columns if column.name != ROW_ID)
+        """The columns that users see: all but the ``HIDDEN`` ones."""
+        return tuple(column for column in self.columns if column.name not in HIDDEN)
+
+    @cached_property
+    def takes_numbers(self) -> bool:
+        """Whether the default of a column may take numbers of a sequence."""
+        return any(
+            column.default is not None and "nextval" in column.default.text.lower()
+            for column in self.columns
+        )
 
     @cached_property
     def position(self) -> dict[str, int]:

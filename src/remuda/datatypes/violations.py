@@ -7,7 +7,7 @@ from typing import Final
 
 from remuda.datatypes.identifiers import quoted_name
 from remuda.datatypes.index import IndexDefinition
-from remuda.datatypes.schema import NOT_NULL_GUARD, ROW_ID, Check, Column, MapSchema
+from remuda.datatypes.schema import HIDDEN, NOT_NULL_GUARD, Check, Column, MapSchema
 from remuda.datatypes.sql import SqlType
 from remuda.datatypes.texts.valuetext import part_text
 from remuda.datatypes.values import PhysicalValue
@@ -89,7 +89,7 @@ def _failing(schema: MapSchema, row: Values) -> str:
     shown = [
         (value, column.type)
         for value, column in zip(row, schema.columns, strict=True)
-        if column.name != ROW_ID
+        if column.name not in HIDDEN
     ]
     texts = _texts([value for value, _ in shown], [sql_type for _, sql_type in shown])
     cut = [t if len(t) <= SHOWN_LENGTH else t[:SHOWN_LENGTH] + "..." for t in texts]

@@ -5,6 +5,7 @@ The rows of gets, puts and small results do not travel as messages: see ``rpc.pa
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import lru_cache
@@ -18,7 +19,9 @@ from remuda.datatypes.schema import (
     Check,
     Column,
     Default,
+    Identity,
     MapSchema,
+    SequenceOptions,
     ValueShape,
     ViewDefinition,
 )
@@ -236,6 +239,8 @@ def encode_column(column: Column) -> common_pb2.Column:
         comment=column.comment or None,
         id=column.id or None,
         default_oid=column.default_oid or None,
+        identity=None if column.identity is None else column.identity.value,
+        sequences=column.sequences,
     )
     if column.default is not None:
         message.default_text = column.default.text
@@ -260,6 +265,8 @@ def decode_column(message: common_pb2.Column) -> Column:
         id=message.id,
         missing=decode_value(message.missing),
         default_oid=message.default_oid,
+        identity=Identity(message.identity) if message.identity else None,
+        sequences=tuple(message.sequences),
     )
 
 
@@ -335,6 +342,17 @@ def decode_map_options(message: common_pb2.MapOptions) -> MapOptions:
     )
 
 
+def _encode_sequence(options: SequenceOptions) -> common_pb2.Sequence:
+    return common_pb2.Sequence(**dataclasses.asdict(options))
+
+
+def _decode_sequence(message: common_pb2.Sequence) -> SequenceOptions:
+    return SequenceOptions(
+        message.type, message.start, message.increment, message.minimum, message.maximum,
+        message.cache, message.cycle, message.slot, message.link,
+    )  # fmt: skip
+
+
 def encode_schema(schema: MapSchema) -> common_pb2.MapSchema:
     return common_pb2.MapSchema(
         name=schema.name,
@@ -364,6 +382,7 @@ def encode_schema(schema: MapSchema) -> common_pb2.MapSchema:
         key_index_oid=schema.key_index_oid or None,
         key_comment=schema.key_comment or None,
         key_index_comment=schema.key_index_comment or None,
+        sequence=None if schema.sequence is None else _encode_sequence(schema.sequence),
     )
 
 
@@ -390,6 +409,7 @@ def decode_schema(message: common_pb2.MapSchema) -> MapSchema:
         key_index_oid=message.key_index_oid,
         key_comment=message.key_comment,
         key_index_comment=message.key_index_comment,
+        sequence=_decode_sequence(message.sequence) if message.HasField("sequence") else None,
     )
 
 

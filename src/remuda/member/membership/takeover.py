@@ -10,11 +10,10 @@ import asyncio
 from remuda.cluster.lease import takeover_delay
 from remuda.datatypes.timestamp import from_micros
 from remuda.datatypes.view import NOBODY, View
+from remuda.limits import CLOCK_DRIFT
 from remuda.member.base.core import Core
 
 KEY = "takeover"
-DRIFT = 0.01
-"""The share by which the clocks of two machines may run at different speeds."""
 
 
 class Takeover:
@@ -54,7 +53,7 @@ class Takeover:
         self._view = view.number
         self._unheard = waited & view.by_number.keys()
         lost = waited - view.by_number.keys()
-        lease = takeover_delay(self._core.config.lease_seconds, DRIFT)
+        lease = takeover_delay(self._core.config.lease_seconds, CLOCK_DRIFT)
         ceiling = self._core.clock.last + from_micros(int(lease * 1_000_000))
         self._ceiling_unheard = max(self._ceiling_unheard, ceiling)
         if lost:

@@ -107,7 +107,7 @@ class SqlTypes(_message.Message):
     def __init__(self, types: _Optional[_Iterable[_Union[SqlType, _Mapping]]] = ...) -> None: ...
 
 class Column(_message.Message):
-    __slots__ = ("name", "type", "nullable", "default_text", "default_constant", "default_value", "comment", "id", "missing", "default_oid")
+    __slots__ = ("name", "type", "nullable", "default_text", "default_constant", "default_value", "comment", "id", "missing", "default_oid", "identity", "sequences")
     NAME_FIELD_NUMBER: _ClassVar[int]
     TYPE_FIELD_NUMBER: _ClassVar[int]
     NULLABLE_FIELD_NUMBER: _ClassVar[int]
@@ -118,6 +118,8 @@ class Column(_message.Message):
     ID_FIELD_NUMBER: _ClassVar[int]
     MISSING_FIELD_NUMBER: _ClassVar[int]
     DEFAULT_OID_FIELD_NUMBER: _ClassVar[int]
+    IDENTITY_FIELD_NUMBER: _ClassVar[int]
+    SEQUENCES_FIELD_NUMBER: _ClassVar[int]
     name: str
     type: SqlType
     nullable: bool
@@ -128,7 +130,31 @@ class Column(_message.Message):
     id: int
     missing: Value
     default_oid: int
-    def __init__(self, name: _Optional[str] = ..., type: _Optional[_Union[SqlType, _Mapping]] = ..., nullable: _Optional[bool] = ..., default_text: _Optional[str] = ..., default_constant: _Optional[bool] = ..., default_value: _Optional[_Union[Value, _Mapping]] = ..., comment: _Optional[str] = ..., id: _Optional[int] = ..., missing: _Optional[_Union[Value, _Mapping]] = ..., default_oid: _Optional[int] = ...) -> None: ...
+    identity: str
+    sequences: _containers.RepeatedScalarFieldContainer[int]
+    def __init__(self, name: _Optional[str] = ..., type: _Optional[_Union[SqlType, _Mapping]] = ..., nullable: _Optional[bool] = ..., default_text: _Optional[str] = ..., default_constant: _Optional[bool] = ..., default_value: _Optional[_Union[Value, _Mapping]] = ..., comment: _Optional[str] = ..., id: _Optional[int] = ..., missing: _Optional[_Union[Value, _Mapping]] = ..., default_oid: _Optional[int] = ..., identity: _Optional[str] = ..., sequences: _Optional[_Iterable[int]] = ...) -> None: ...
+
+class Sequence(_message.Message):
+    __slots__ = ("type", "start", "increment", "minimum", "maximum", "cache", "cycle", "slot", "link")
+    TYPE_FIELD_NUMBER: _ClassVar[int]
+    START_FIELD_NUMBER: _ClassVar[int]
+    INCREMENT_FIELD_NUMBER: _ClassVar[int]
+    MINIMUM_FIELD_NUMBER: _ClassVar[int]
+    MAXIMUM_FIELD_NUMBER: _ClassVar[int]
+    CACHE_FIELD_NUMBER: _ClassVar[int]
+    CYCLE_FIELD_NUMBER: _ClassVar[int]
+    SLOT_FIELD_NUMBER: _ClassVar[int]
+    LINK_FIELD_NUMBER: _ClassVar[int]
+    type: str
+    start: int
+    increment: int
+    minimum: int
+    maximum: int
+    cache: int
+    cycle: bool
+    slot: int
+    link: int
+    def __init__(self, type: _Optional[str] = ..., start: _Optional[int] = ..., increment: _Optional[int] = ..., minimum: _Optional[int] = ..., maximum: _Optional[int] = ..., cache: _Optional[int] = ..., cycle: _Optional[bool] = ..., slot: _Optional[int] = ..., link: _Optional[int] = ...) -> None: ...
 
 class Check(_message.Message):
     __slots__ = ("name", "text", "oid", "comment")
@@ -213,7 +239,7 @@ class MapOptions(_message.Message):
     def __init__(self, ttl: _Optional[int] = ..., max_idle: _Optional[int] = ..., eviction: _Optional[str] = ..., max_entries: _Optional[int] = ..., max_bytes: _Optional[int] = ..., async_backups: _Optional[bool] = ..., change_retention: _Optional[int] = ..., change_retention_bytes: _Optional[int] = ...) -> None: ...
 
 class MapSchema(_message.Message):
-    __slots__ = ("name", "columns", "key", "partition_by", "replicated", "value_shape", "map_id", "version", "checks", "comment", "columns_made", "key_name", "oid", "key_oid", "key_index_oid", "key_comment", "key_index_comment", "indexes", "options")
+    __slots__ = ("name", "columns", "key", "partition_by", "replicated", "value_shape", "map_id", "version", "checks", "comment", "columns_made", "key_name", "oid", "key_oid", "key_index_oid", "key_comment", "key_index_comment", "indexes", "options", "sequence")
     NAME_FIELD_NUMBER: _ClassVar[int]
     COLUMNS_FIELD_NUMBER: _ClassVar[int]
     KEY_FIELD_NUMBER: _ClassVar[int]
@@ -233,6 +259,7 @@ class MapSchema(_message.Message):
     KEY_INDEX_COMMENT_FIELD_NUMBER: _ClassVar[int]
     INDEXES_FIELD_NUMBER: _ClassVar[int]
     OPTIONS_FIELD_NUMBER: _ClassVar[int]
+    SEQUENCE_FIELD_NUMBER: _ClassVar[int]
     name: str
     columns: _containers.RepeatedCompositeFieldContainer[Column]
     key: _containers.RepeatedScalarFieldContainer[str]
@@ -252,7 +279,8 @@ class MapSchema(_message.Message):
     key_index_comment: str
     indexes: _containers.RepeatedCompositeFieldContainer[Index]
     options: MapOptions
-    def __init__(self, name: _Optional[str] = ..., columns: _Optional[_Iterable[_Union[Column, _Mapping]]] = ..., key: _Optional[_Iterable[str]] = ..., partition_by: _Optional[_Iterable[str]] = ..., replicated: _Optional[bool] = ..., value_shape: _Optional[str] = ..., map_id: _Optional[int] = ..., version: _Optional[int] = ..., checks: _Optional[_Iterable[_Union[Check, _Mapping]]] = ..., comment: _Optional[str] = ..., columns_made: _Optional[int] = ..., key_name: _Optional[str] = ..., oid: _Optional[int] = ..., key_oid: _Optional[int] = ..., key_index_oid: _Optional[int] = ..., key_comment: _Optional[str] = ..., key_index_comment: _Optional[str] = ..., indexes: _Optional[_Iterable[_Union[Index, _Mapping]]] = ..., options: _Optional[_Union[MapOptions, _Mapping]] = ...) -> None: ...
+    sequence: Sequence
+    def __init__(self, name: _Optional[str] = ..., columns: _Optional[_Iterable[_Union[Column, _Mapping]]] = ..., key: _Optional[_Iterable[str]] = ..., partition_by: _Optional[_Iterable[str]] = ..., replicated: _Optional[bool] = ..., value_shape: _Optional[str] = ..., map_id: _Optional[int] = ..., version: _Optional[int] = ..., checks: _Optional[_Iterable[_Union[Check, _Mapping]]] = ..., comment: _Optional[str] = ..., columns_made: _Optional[int] = ..., key_name: _Optional[str] = ..., oid: _Optional[int] = ..., key_oid: _Optional[int] = ..., key_index_oid: _Optional[int] = ..., key_comment: _Optional[str] = ..., key_index_comment: _Optional[str] = ..., indexes: _Optional[_Iterable[_Union[Index, _Mapping]]] = ..., options: _Optional[_Union[MapOptions, _Mapping]] = ..., sequence: _Optional[_Union[Sequence, _Mapping]] = ...) -> None: ...
 
 class Member(_message.Message):
     __slots__ = ("number", "uuid", "host", "user_port", "control_port", "data_port", "labels", "former")

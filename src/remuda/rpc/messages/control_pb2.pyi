@@ -84,6 +84,8 @@ class RpcType(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     KEYED_WRITE: _ClassVar[RpcType]
     KEYED_WRITE_END: _ClassVar[RpcType]
     KEYED_WRITE_WAITS: _ClassVar[RpcType]
+    SEQUENCE: _ClassVar[RpcType]
+    SEQUENCE_VOID: _ClassVar[RpcType]
 HANDSHAKE: RpcType
 ACK: RpcType
 GOODBYE: RpcType
@@ -157,6 +159,8 @@ FORWARD: RpcType
 KEYED_WRITE: RpcType
 KEYED_WRITE_END: RpcType
 KEYED_WRITE_WAITS: RpcType
+SEQUENCE: RpcType
+SEQUENCE_VOID: RpcType
 
 class ControlHandshake(_message.Message):
     __slots__ = ("rpc_version", "channel", "member", "authenticationMechanisms", "rpc_version_min", "context", "refusal")
@@ -1541,6 +1545,54 @@ class KeyedWriteRequest(_message.Message):
     write: bytes
     parameters: bytes
     def __init__(self, context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., query_id: _Optional[_Union[_common_pb2.QueryId, _Mapping]] = ..., write: _Optional[bytes] = ..., parameters: _Optional[bytes] = ...) -> None: ...
+
+class SequenceRequest(_message.Message):
+    __slots__ = ("context", "map_id", "schema_version", "take", "generation", "last_value", "is_called")
+    CONTEXT_FIELD_NUMBER: _ClassVar[int]
+    MAP_ID_FIELD_NUMBER: _ClassVar[int]
+    SCHEMA_VERSION_FIELD_NUMBER: _ClassVar[int]
+    TAKE_FIELD_NUMBER: _ClassVar[int]
+    GENERATION_FIELD_NUMBER: _ClassVar[int]
+    LAST_VALUE_FIELD_NUMBER: _ClassVar[int]
+    IS_CALLED_FIELD_NUMBER: _ClassVar[int]
+    context: _common_pb2.Context
+    map_id: int
+    schema_version: int
+    take: int
+    generation: int
+    last_value: int
+    is_called: bool
+    def __init__(self, context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., map_id: _Optional[int] = ..., schema_version: _Optional[int] = ..., take: _Optional[int] = ..., generation: _Optional[int] = ..., last_value: _Optional[int] = ..., is_called: _Optional[bool] = ...) -> None: ...
+
+class SequenceAnswer(_message.Message):
+    __slots__ = ("context", "generation", "last_value", "is_called", "first", "count", "increment", "refused")
+    CONTEXT_FIELD_NUMBER: _ClassVar[int]
+    GENERATION_FIELD_NUMBER: _ClassVar[int]
+    LAST_VALUE_FIELD_NUMBER: _ClassVar[int]
+    IS_CALLED_FIELD_NUMBER: _ClassVar[int]
+    FIRST_FIELD_NUMBER: _ClassVar[int]
+    COUNT_FIELD_NUMBER: _ClassVar[int]
+    INCREMENT_FIELD_NUMBER: _ClassVar[int]
+    REFUSED_FIELD_NUMBER: _ClassVar[int]
+    context: _common_pb2.Context
+    generation: int
+    last_value: int
+    is_called: bool
+    first: int
+    count: int
+    increment: int
+    refused: bool
+    def __init__(self, context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., generation: _Optional[int] = ..., last_value: _Optional[int] = ..., is_called: _Optional[bool] = ..., first: _Optional[int] = ..., count: _Optional[int] = ..., increment: _Optional[int] = ..., refused: _Optional[bool] = ...) -> None: ...
+
+class SequenceVoid(_message.Message):
+    __slots__ = ("context", "map_id", "generation")
+    CONTEXT_FIELD_NUMBER: _ClassVar[int]
+    MAP_ID_FIELD_NUMBER: _ClassVar[int]
+    GENERATION_FIELD_NUMBER: _ClassVar[int]
+    context: _common_pb2.Context
+    map_id: int
+    generation: int
+    def __init__(self, context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., map_id: _Optional[int] = ..., generation: _Optional[int] = ...) -> None: ...
 
 class KeyedWriteEnd(_message.Message):
     __slots__ = ("context", "query_id")
