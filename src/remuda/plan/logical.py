@@ -10,6 +10,7 @@ from remuda.datatypes.values import PhysicalValue
 from remuda.plan.expression import AggregateCall, ColumnId, Expression, SortKey
 from remuda.plan.functions.set_functions import SetCall
 from remuda.plan.relation import Logical, OutputColumn
+from remuda.plan.sequence_calls import SequenceCall
 from remuda.plan.windows import WindowCall
 
 __all__ = ["Logical", "OutputColumn"]  # of remuda.plan.relation
@@ -191,13 +192,14 @@ class Recursion:
     ``distinct`` (UNION): a row that was there before does not count.
 
     Without ``step``: a CTE that must be computed once, because it would give other rows the next
-    time."""
+    time. ``calls`` are then made for each row; their results are its last columns."""
 
     name: str
     working: str
     base: Logical
     step: Logical | None
     distinct: bool
+    calls: tuple[SequenceCall, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

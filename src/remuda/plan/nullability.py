@@ -18,6 +18,7 @@ from remuda.plan.expression import (
 )
 from remuda.plan.functions.catalog import SCALAR_FUNCTIONS, NullRule
 from remuda.plan.logical import Logical
+from remuda.plan.sequence_calls import SEQUENCE_FUNCTIONS
 
 
 def is_nullable(expression: Expression, nullable: Mapping[ColumnId, bool]) -> bool:
@@ -44,6 +45,8 @@ def is_nullable(expression: Expression, nullable: Mapping[ColumnId, bool]) -> bo
 def _call_is_nullable(
     name: str, arguments: Sequence[Expression], nullable: Mapping[ColumnId, bool]
 ) -> bool:
+    if name in SEQUENCE_FUNCTIONS:
+        return True
     rule = SCALAR_FUNCTIONS[name].nulls
     if rule is NullRule.NEVER:
         return False

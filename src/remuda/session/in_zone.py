@@ -29,8 +29,8 @@ from remuda.plan.expression import AggregateCall, Call, Cast, Expression, Litera
 from remuda.plan.functions.datetime_fields import ZONE_FIELDS
 from remuda.plan.functions.session_zone import with_texts
 from remuda.plan.functions.set_functions import SetCall
+from remuda.plan.rewriting import rewritten
 from remuda.plan.windows import WindowCall
-from remuda.session.parameters import rewritten
 from remuda.sql.scope.statements import (
     BoundQuery,
     BoundStatement,

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import fields, is_dataclass, replace
-from typing import Any, Final, TypeVar
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Final, TypeVar
 
 from remuda.datatypes.sql import Kind, SqlType, has_moments
 from remuda.datatypes.texts.text import parse_text
 from remuda.datatypes.times.session_zones import UTC, session_zone
 from remuda.datatypes.values import PhysicalValue, from_physical, to_physical
 from remuda.errors import InputError, UndefinedSetting, WrongParameters
-from remuda.plan.expression import Call, Expression, Literal, Parameter, Subquery, transform
-from remuda.plan.logical import Logical, Values
+from remuda.plan.expression import Call, Expression, Literal, Parameter, Subquery
+from remuda.plan.logical import Logical
+from remuda.plan.rewriting import rewritten
 from remuda.session.client_session import NO_SESSION, ClientSession
 from remuda.session.settings import setting_of
 
@@ -141,31 +142,3 @@ def _setting_value(name: str, session: ClientSession) -> str | None:
             return None
         raise
     return session.value(setting)
-
-
-def rewritten(
-    value: Any,
-    rewrite: Callable[[Expression], Expression],
-    finish: Callable[[Any], Any] = lambda part: part,
-) -> Any:
-    """``value`` (a plan, an expression, a tuple of such) with its expressions rewritten.
-    ``finish`` gets each part of a plan after that."""
-    if isinstance(value, Values):
-        return value  # it may be long, and there are no expressions in it
-    if isinstance(value, Expression):
-        return transform(value, rewrite)
-    if isinstance(value, tuple):
-        parts = tuple(rewritten(part, rewrite, finish) for part in value)
-        changed = any(new is not old for new, old in zip(parts, value, strict=True))
-        return parts if changed else value
-    if not is_dataclass(value) or isinstance(value, type):
-        return value
-    if not type(value).__module__.startswith("remuda.plan."):
-        return value
-    changes = {}
-    for item in fields(value):
-        old = getattr(value, item.name)
-        new = rewritten(old, rewrite, finish)
-        if new is not old:
-            changes[item.name] = new
-    return finish(replace(value, **changes) if changes else value)

@@ -19,8 +19,10 @@ from remuda.sql.definitions.analyze import bind_analyze
 from remuda.sql.definitions.comments import bind_comment
 from remuda.sql.definitions.index_definitions import bind_create_index, bind_drop_index
 from remuda.sql.definitions.schemas import bind_create, bind_drop, bind_show
+from remuda.sql.definitions.sequences import bind_sequence
 from remuda.sql.expressions.expressions import ExpressionBinder, Forbidding
 from remuda.sql.expressions.item_effects import EffectItems
+from remuda.sql.queries.numbers import numbered
 from remuda.sql.queries.queries import bind_query
 from remuda.sql.queries.relations import Environment
 from remuda.sql.queries.views import bind_create_view
@@ -51,6 +53,7 @@ from remuda.sql.trees.cluster import (
     LogLevelTree,
     ResetStatementsTree,
 )
+from remuda.sql.trees.sequences import AlterSequenceTree, CreateSequenceTree
 from remuda.sql.trees.session import (
     CloseTree,
     DeallocateTree,
@@ -163,15 +166,15 @@ def _bind_explain(context: Context, tree: ExplainTree) -> ExplainStatement:
 
 def _bind_other(context: Context, parsed: ParsedStatement) -> BoundStatement:
     match parsed.tree:
+        case CreateSequenceTree() | AlterSequenceTree() as tree:
+            return bind_sequence(context, tree)
         case ShowTree() as tree:
             return bind_show(context, tree)
         case DropIndexTree() as tree:
             return bind_drop_index(context, tree)
-        case SetTree() | ShowSettingTree() | PrepareTree() as tree:
+        case SetTree() | ShowSettingTree() | PrepareTree() | ExecuteTree() as tree:
             return SessionStatement(tree)
-        case ExecuteTree() | DeallocateTree() | DiscardTree() as tree:
-            return SessionStatement(tree)
-        case CloseTree() | UnlistenTree() as tree:
+        case DeallocateTree() | DiscardTree() | CloseTree() | UnlistenTree() as tree:
             return SessionStatement(tree)
         case BeginTree() | CommitTree() | RollbackTree() | SetTransactionTree() as tree:
             return SessionStatement(tree)
@@ -224,20 +227,37 @@ def _written(context: Context, plan: Logical) -> Logical:
 def _bind_runnable(
     context: Context, tree: QueryTree | InsertTree | ChangeTree | MergeTree
 ) -> BoundQuery | InsertStatement | ChangeStatement:
-    if isinstance(tree, InsertTree):
-        insert = bind_insert(context, tree)
-        return dataclasses.replace(insert, parameter_types=context.finish_parameters())
-    if isinstance(tree, MergeTree):
-        merge = bind_merge(context, tree.root)
-        return dataclasses.replace(merge, parameter_types=context.finish_parameters())
-    if isinstance(tree, ChangeTree):
-        change = bind_change(context, tree)
+    if not isinstance(tree, QueryTree) or changing_tables(tree.root):
+        change = _bind_changing(context, tree)
+        if context.takes_numbers or change.schema.takes_numbers:
+            change = _numbered(context, change)
         return dataclasses.replace(change, parameter_types=context.finish_parameters())
-    if changing_tables(tree.root):
-        changing = bind_changing_query(context, tree.root)
-        return dataclasses.replace(changing, parameter_types=context.finish_parameters())
     items = EffectItems(context, tree.root)
     plan = _written(context, bind_query(context, items.root, Environment()))
+    if context.takes_numbers:
+        plan = numbered(context, plan)
     names = tuple(column.name for column in plan.output)
     effects = items.effects(len(names))
     return BoundQuery(plan, names, context.finish_parameters(), tree.locking, effects)
+
+
+def _bind_changing(
+    context: Context, tree: QueryTree | InsertTree | ChangeTree | MergeTree
+) -> InsertStatement | ChangeStatement:
+    if isinstance(tree, InsertTree):
+        return bind_insert(context, tree)
+    if isinstance(tree, MergeTree):
+        return bind_merge(context, tree.root)
+    if isinstance(tree, ChangeTree):
+        return bind_change(context, tree)
+    return bind_changing_query(context, tree.root)
+
+
+def _numbered(
+    context: Context, change: InsertStatement | ChangeStatement
+) -> InsertStatement | ChangeStatement:
+    source = numbered(context, change.source)
+    if isinstance(change, InsertStatement) or change.query is None:
+        return dataclasses.replace(change, source=source)
+    query = dataclasses.replace(change.query, plan=numbered(context, change.query.plan))
+    return dataclasses.replace(change, source=source, query=query)

@@ -48,6 +48,7 @@ from remuda.plan.functions.signatures import (
     Types,
     WindowFunction,
 )
+from remuda.plan.sequence_calls import SEQUENCE_FUNCTIONS
 
 __all__ = [
     "AGGREGATE_FUNCTIONS",
@@ -153,9 +154,14 @@ def volatile_functions(expression: Expression) -> frozenset[str]:
         part.function
         for part in walk(expression)
         if isinstance(part, Call)
-        and part.function in SCALAR_FUNCTIONS
-        and not SCALAR_FUNCTIONS[part.function].folds
-        and part.function not in _STABLE
+        and (
+            (
+                part.function in SCALAR_FUNCTIONS
+                and not SCALAR_FUNCTIONS[part.function].folds
+                and part.function not in _STABLE
+            )
+            or part.function in SEQUENCE_FUNCTIONS
+        )
     )
 
 
@@ -168,4 +174,4 @@ def callable_names() -> list[str]:
     """Every name that may be written as ``name(...)``: for suggestions and completion."""
     names = set(SCALAR_FUNCTIONS) - OPERATORS - INTERNAL
     names |= set(ALIASES) | set(AGGREGATE_FUNCTIONS) | set(WINDOW_FUNCTIONS)
-    return sorted(names | set(SET_FUNCTIONS))
+    return sorted(names | set(SET_FUNCTIONS) | SEQUENCE_FUNCTIONS)

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from remuda.datatypes.schema import ROW_ID, Column, MapSchema
+from remuda.datatypes.schema import ROW_ID, Column, Identity, MapSchema
 from remuda.datatypes.sql import unrestricted
 from remuda.datatypes.violations import null_value
-from remuda.errors import (
-    SqlSyntaxError,
-)
+from remuda.errors import GeneratedAlways, SqlSyntaxError
 from remuda.plan.expression import ColumnRef, Expression, Literal
 from remuda.plan.logical import Logical
 from remuda.sql.changes.conflict import bind_conflict
@@ -19,6 +17,7 @@ from remuda.sql.changes.rows import insert_positions
 from remuda.sql.definitions.constraints import default_of
 from remuda.sql.expressions.conversion import Converter
 from remuda.sql.parsing.alternatives import conflict_of
+from remuda.sql.queries.numbers import numbered_rows
 from remuda.sql.queries.queries import ValuesBinder, analyze_query, rows_plan
 from remuda.sql.queries.relations import Environment
 from remuda.sql.scope.context import Context
@@ -34,8 +33,7 @@ def bind_insert(context: Context, tree: InsertTree) -> InsertStatement | ChangeS
     node = tree.root
     context.only(
         node, "this", "columns", "expression", "default", "conflict", "returning", "with_",
-        "alternative",
-    )  # fmt: skip
+        "alternative", "overriding")  # fmt: skip
     target = node.this
     names: list[ast.Node] = list(node.args.get("columns") or ())
     schema, alias = target_of(context, target, "this", "alias")
@@ -47,6 +45,7 @@ def bind_insert(context: Context, tree: InsertTree) -> InsertStatement | ChangeS
         query = _with_common_tables(context, node)
         positions = insert_positions(context, schema, names)
         refused = bool(node.args.get("conflict") or node.args.get("alternative"))
+        query = _overridden(context, schema, positions, query, tree, names or [target])
         source = _source(context, schema, positions, query, names or [target], refuse_nulls=refused)
     conflict, clause = node.args.get("conflict"), node.args.get("returning")
     alternative = str(node.args.get("alternative") or "").upper()
@@ -88,6 +87,67 @@ def bind_insert(context: Context, tree: InsertTree) -> InsertStatement | ChangeS
         chooses=chooses,
         arbiters=() if resolved is None else resolved.arbiters,
     )
+
+
+def _overridden(  # noqa: PLR0917 (the parts of an INSERT)
+    context: Context,
+    schema: MapSchema,
+    positions: list[int],
+    query: ast.Node,
+    tree: InsertTree,
+    places: Sequence[ast.Node],
+) -> ast.Node:
+    """The rows, with DEFAULT in place of values for identity columns if the statement is OVERRIDING
+    USER VALUE. Raises GeneratedAlways."""
+    columns = [schema.columns[position] for position in positions]
+    if not any(column.identity for column in columns) or tree.overriding == "SYSTEM":
+        return query
+    if tree.overriding == "USER":
+        return _with_defaults(context, columns, query)
+    for number, column in enumerate(columns):
+        if column.identity is Identity.ALWAYS and _gives(query, number):
+            raise context.error(
+                GeneratedAlways,
+                f'cannot insert a non-DEFAULT value into column "{column.name}"',
+                places[number] if number < len(places) else places[0],
+                detail=f'Column "{column.name}" is an identity column defined as GENERATED ALWAYS.',
+                hint="Use OVERRIDING SYSTEM VALUE to override.",
+            )
+    return query
+
+
+def _gives(query: ast.Node, number: int) -> bool:
+    """Whether the rows give a value for the column ``number`` of the statement."""
+    if not isinstance(query, ast.Values):
+        return not isinstance(query, ast.Select) or number < len(query.expressions)
+    cells = [
+        list(row.expressions) if isinstance(row, ast.Tuple) else [] for row in query.expressions
+    ]
+    return any(number < len(row) and not _is_default(row[number]) for row in cells)
+
+
+def _is_default(cell: ast.Node) -> bool:
+    return isinstance(cell, ast.Var) and str(cell.this).upper() == "DEFAULT"
+
+
+def _with_defaults(context: Context, columns: Sequence[Column], query: ast.Node) -> ast.Node:
+    """The rows with DEFAULT in place of the values for identity columns."""
+    if not isinstance(query, ast.Values):
+        raise context.unsupported(
+            "OVERRIDING USER VALUE of a query",
+            query,
+            hint="Leave the identity column out of the columns of INSERT.",
+        )
+    rows: list[ast.Node] = []
+    for row in query.expressions:
+        cells = [
+            ast.Var(cell.start, cell.end, this="DEFAULT")
+            if number < len(columns) and columns[number].identity is not None
+            else cell
+            for number, cell in enumerate(row.expressions)
+        ]
+        rows.append(row.with_args(expressions=cells))
+    return query.with_args(expressions=rows)
 
 
 def _with_common_tables(context: Context, node: ast.Insert) -> ast.Node:
@@ -193,6 +253,8 @@ def _refuse_nulls(
 def _rows(context: Context, schema: MapSchema, rows: Sequence[Sequence[Expression]]) -> Logical:
     names = [column.name for column in schema.columns]
     types = [unrestricted(column.type) for column in schema.columns]
+    if context.takes_numbers or schema.takes_numbers:
+        return numbered_rows(context, names, types, rows)
     return rows_plan(context, names, types, [tuple(row) for row in rows])
 
 

@@ -5,13 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from remuda.datatypes.schema import MapSchema
-from remuda.errors import InvalidDefinition, SqlSyntaxError, UndefinedColumn, WrongObjectType
+from remuda.datatypes.schema import Column, Identity, MapSchema
+from remuda.errors import (
+    GeneratedAlways,
+    InvalidDefinition,
+    SqlSyntaxError,
+    UndefinedColumn,
+    WrongObjectType,
+)
 from remuda.plan.expression import ColumnId, ColumnRef, Expression
 from remuda.plan.logical import Logical
 from remuda.sql.changes.element_assignments import element_path, with_element
 from remuda.sql.changes.returning import Outcome, refuse_groups, returned
 from remuda.sql.definitions.constraints import default_of
+from remuda.sql.definitions.sequences import owned_by
 from remuda.sql.expressions.row_values import is_star, row_parts, tags_of
 from remuda.sql.expressions.subqueries import columns_of_query
 from remuda.sql.queries.queries import analyze_query
@@ -21,7 +28,12 @@ from remuda.sql.queries.select_items import Item
 from remuda.sql.scope.context import Context, identifier
 from remuda.sql.scope.schema_names import schema_name, system_scan
 from remuda.sql.scope.scope import Scope
-from remuda.sql.scope.statements import ChangeStatement, Repeats, TruncateStatement
+from remuda.sql.scope.statements import (
+    ChangeStatement,
+    NumbersFrom,
+    Repeats,
+    TruncateStatement,
+)
 from remuda.sql.text.lexemes import end_of
 from remuda.sql.text.suggest import did_you_mean
 from remuda.sql.trees import ast
@@ -50,7 +62,13 @@ def bind_truncate(context: Context, tree: TruncateTree) -> TruncateStatement:
     if len(node.expressions) > 1:
         raise context.unsupported("TRUNCATE of several maps", node.expressions[1])
     schema, _ = target_of(context, node.expressions[0], "this")
-    return TruncateStatement(schema)
+    numbers: tuple[NumbersFrom, ...] = ()
+    if str(node.args.get("identity") or "").upper() == "RESTART":
+        owned = owned_by(context.catalog, schema.columns)
+        numbers = tuple(
+            NumbersFrom(each.name, each.sequence.start) for each in owned if each.sequence
+        )
+    return TruncateStatement(schema, numbers)
 
 
 def target_of(context: Context, node: ast.Node, *consumed: str) -> tuple[MapSchema, str]:
@@ -73,6 +91,13 @@ def target_of(context: Context, node: ast.Node, *consumed: str) -> tuple[MapSche
                 hint="Change the maps that it reads.",
             )
         raise undefined_map(context, name, node.this)
+    if schema.sequence is not None:
+        raise context.error(
+            WrongObjectType,
+            f'cannot change sequence "{name}"',
+            node.this,
+            hint="Use setval or ALTER SEQUENCE.",
+        )
     alias = node.args.get("alias")
     if alias is None:
         return schema, name
@@ -92,6 +117,7 @@ def _update(context: Context, node: ast.Update) -> ChangeStatement:
     refuse_groups(context, select, values, "UPDATE")
     for assignment, item in zip(assignments, select.items, strict=True):
         column = schema.columns[assignment.position]
+        refuse_value(context, column, assignment.value, assignment.place)
         item.expression = (
             default_of(column)
             if assignment.value is None
@@ -121,6 +147,17 @@ def _update(context: Context, node: ast.Update) -> ChangeStatement:
         repeats=Repeats.NEVER if other is None else Repeats.FIRST,
         returning=outcome.names,
     )
+
+
+def refuse_value(context: Context, column: Column, value: ast.Node | None, place: ast.Node) -> None:
+    """Raises GeneratedAlways for a value of its own for a column that takes none."""
+    if column.identity is Identity.ALWAYS and value is not None:
+        raise context.error(
+            GeneratedAlways,
+            f'column "{column.name}" can only be updated to DEFAULT',
+            place,
+            detail=f'Column "{column.name}" is an identity column defined as GENERATED ALWAYS.',
+        )
 
 
 def _delete(context: Context, node: ast.Delete) -> ChangeStatement:

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
-from remuda.catalog.edits import DropView, Edit, PutMap, PutView
+from remuda.catalog.edits import DropMap, DropView, Edit, PutMap, PutView
 from remuda.catalog.indexes import without_index
 from remuda.datatypes.identifiers import quoted_name
 from remuda.datatypes.schema import NOT_NULL_GUARD, Check, Column, Default, MapSchema
@@ -28,6 +28,8 @@ from remuda.errors import (
     InvalidDefinition,
     NotNullViolation,
     NotSupported,
+    NumberNotDefined,
+    SqlSyntaxError,
     UndefinedColumn,
     UndefinedObject,
 )
@@ -42,16 +44,26 @@ from remuda.sql.definitions.schemas import (
     new_column,
     with_checks,
 )
+from remuda.sql.definitions.sequences import (
+    altered,
+    generated,
+    identity_type,
+    owned_by,
+    sequence_of,
+    uses,
+    with_renamed_defaults,
+)
 from remuda.sql.definitions.unique_constraints import verification, with_uniques
 from remuda.sql.queries.views import BindQuery, placed, relation, renamed, with_dependents
 from remuda.sql.scope.context import Context
 from remuda.sql.scope.notices import not_there
-from remuda.sql.scope.statements import CatalogStatement, Verification
+from remuda.sql.scope.statements import CatalogStatement, NumbersFrom, Verification
 from remuda.sql.text.suggest import did_you_mean
 from remuda.sql.trees.syntax import (
     Action,
     AddCheck,
     AddColumn,
+    AddIdentity,
     AddUnique,
     AlterTree,
     ChangeDefault,
@@ -60,8 +72,10 @@ from remuda.sql.trees.syntax import (
     ChangeType,
     DropColumn,
     DropConstraint,
+    DropIdentity,
     Name,
     Rename,
+    SetIdentity,
     UniqueDefinition,
 )
 
@@ -72,6 +86,11 @@ class _Alteration:
 
     context: Context
     schema: MapSchema
+    sequences: list[MapSchema] = field(default_factory=list)
+    """Those that new columns own, and those that are altered."""
+    dropped: list[MapSchema] = field(default_factory=list)
+    """Sequences whose columns are dropped."""
+    numbers: list[NumbersFrom] = field(default_factory=list)
     not_null: list[str] = field(default_factory=list)
     checks: list[str] = field(default_factory=list)
     uniques: list[str] = field(default_factory=list)
@@ -113,7 +132,8 @@ def bind_alter(context: Context, tree: AlterTree, bind: BindQuery) -> CatalogSta
     work = _Alteration(context, before)
     for action in tree.actions:
         _apply(work, action)
-    wanted: list[Edit] = [PutMap(work.schema)]
+    wanted: list[Edit] = [PutMap(work.schema), *map(PutMap, work.sequences)]
+    wanted += [DropMap(each.name) for each in work.dropped]
     if isinstance(first, Rename) and first.old is not None:
         old, new = first.old.text, first.new.text
         wanted = with_renamed_views(context.catalog, wanted, old, new, bind)
@@ -126,7 +146,8 @@ def bind_alter(context: Context, tree: AlterTree, bind: BindQuery) -> CatalogSta
         cascade=work.cascade,
         may_cascade=any(isinstance(action, DropColumn) for action in tree.actions),
     )
-    return _verified(work, before, edits, tag)
+    found = _verified(work, before, edits, tag)
+    return replace(found, numbers=tuple(work.numbers))
 
 
 def _verified(
@@ -195,10 +216,14 @@ def _rename_relation(
 ) -> tuple[Edit, ...]:
     new = action.new.text
     taken = relation(context.catalog, new)
-    if tree.kind == "TABLE":
+    more: list[Edit] = []
+    if tree.kind == "SEQUENCE" or _is_sequence(context, tree):
+        edit: Edit = PutMap(replace(sequence_of(context, tree.name), name=new))
+        more = with_renamed_defaults(context.catalog, tree.name.text, new)
+    elif tree.kind == "TABLE":
         schema = map_of(context, tree.name)
         after = replace(schema, name=new, key_name=schema.primary_key)
-        edit: Edit = PutMap(with_renamed_checks(schema, after, schema.name, new))
+        edit = PutMap(with_renamed_checks(schema, after, schema.name, new))
     else:
         view = context.catalog.find_view(tree.name.text)
         if view is None:
@@ -208,8 +233,15 @@ def _rename_relation(
         error = DuplicateMap(f'a map or view of the name "{new}" already exists')
         raise placed(context, error, action.new)
     what = f'rename "{tree.name.text}"'
-    edits = with_renamed_views(context.catalog, [edit], tree.name.text, new, bind)
+    wanted = [edit, *more]
+    edits = with_renamed_views(context.catalog, wanted, tree.name.text, new, bind)
     return with_dependents(context, edits, what, tree.name, bind, cascade=False, may_cascade=False)
+
+
+def _is_sequence(context: Context, tree: AlterTree) -> bool:
+    """PostgreSQL's ALTER TABLE renames sequences, too."""
+    found = context.catalog.find(tree.name.text)
+    return tree.kind == "TABLE" and found is not None and found.sequence is not None
 
 
 def _apply(work: _Alteration, action: Action) -> None:
@@ -228,12 +260,8 @@ def _apply(work: _Alteration, action: Action) -> None:
             _drop_constraint(work, action)
         case ChangeType():
             _change_type(work, action)
-        case ChangeDefault(name=name, default=snippet):
-            column = work.column(name)
-            default = None
-            if snippet is not None:
-                default = bind_default(work.context, column.name, column.type, snippet)
-            work.put(replace(column, default=default))
+        case ChangeDefault():
+            _change_default(work, action)
         case ChangeNullable():
             _change_nullable(work, action)
         case ChangeOptions(settings=settings):
@@ -241,6 +269,8 @@ def _apply(work: _Alteration, action: Action) -> None:
             work.schema = replace(work.schema, options=options)
         case Rename():
             _rename(work, action)
+        case AddIdentity() | SetIdentity() | DropIdentity():
+            _change_identity(work, action)
 
 
 def _add_column(work: _Alteration, action: AddColumn) -> None:
@@ -254,7 +284,8 @@ def _add_column(work: _Alteration, action: AddColumn) -> None:
     if action.elements.key is not None:
         raise placed(context, NotSupported("adding a key column is not supported"), name)
     check_column_name(context, name, schema.position)
-    column = new_column(context, action.column, schema.position)
+    column = new_column(context, schema.name, action.column, schema.position, work.sequences)
+    work.numbers += [NumbersFrom(each.name) for each in work.sequences]
     work.schema = replace(schema, columns=(*schema.columns, column))
     if not column.nullable:
         work.not_null.append(column.name)
@@ -262,6 +293,87 @@ def _add_column(work: _Alteration, action: AddColumn) -> None:
     work.schema = with_checks(context, work.schema, action.elements.checks)
     work.checks += [c.name for c in work.schema.checks if c.name not in known]
     _add_uniques(work, action.elements.uniques)
+
+
+def _identity_column(work: _Alteration, name: Name) -> Column:
+    column = work.column(name)
+    if column.identity is None:
+        raise placed(
+            work.context,
+            NumberNotDefined(
+                f'column "{column.name}" of relation "{work.schema.name}" is not an identity column'
+            ),
+            name,
+        )
+    return column
+
+
+def _change_default(work: _Alteration, action: ChangeDefault) -> None:
+    column = work.column(action.name)
+    if column.identity is not None:
+        error = SqlSyntaxError(
+            f'column "{column.name}" of relation "{work.schema.name}" is an identity column',
+            hint="Use ALTER TABLE ... ALTER COLUMN ... DROP IDENTITY instead.",
+        )
+        raise placed(work.context, error, action.name)
+    default = None
+    if action.default is not None:
+        default = bind_default(work.context, column.name, column.type, action.default)
+    work.put(replace(column, default=default))
+
+
+def _change_identity(work: _Alteration, action: AddIdentity | SetIdentity | DropIdentity) -> None:
+    match action:
+        case AddIdentity():
+            _add_identity(work, action)
+        case SetIdentity():
+            _set_identity(work, action)
+        case DropIdentity():
+            _drop_identity(work, action)
+
+
+def _add_identity(work: _Alteration, action: AddIdentity) -> None:
+    context, column = work.context, work.column(action.name)
+    where = f'column "{column.name}" of relation "{work.schema.name}"'
+    problem = ""
+    if column.identity is not None:
+        problem = f"{where} is already an identity column"
+    elif column.default is not None:
+        problem = f"{where} already has a default value"
+    elif column.nullable:
+        problem = f"{where} must be declared NOT NULL before identity can be added"
+    if problem:
+        raise placed(context, NumberNotDefined(problem), action.name)
+    kind = identity_type(context, action.name, column.type)
+    taken = [each.name for each in work.sequences]
+    made = generated(context, work.schema.name, column, kind, action.identity, taken=taken)
+    work.put(made.column)
+    work.sequences.append(made.sequence)
+    work.numbers.append(NumbersFrom(made.sequence.name))
+
+
+def _set_identity(work: _Alteration, action: SetIdentity) -> None:
+    column = _identity_column(work, action.name)
+    identity = action.identity
+    if identity.kind is not None:
+        work.put(replace(column, identity=identity.kind))
+    if identity.clauses.positions:
+        for sequence in owned_by(work.context.catalog, [column]):
+            if uses(column, sequence.name):
+                changed, numbers = altered(work.context, sequence, identity.clauses)
+                work.sequences.append(changed)
+                work.numbers.append(numbers)
+
+
+def _drop_identity(work: _Alteration, action: DropIdentity) -> None:
+    if work.column(action.name).identity is None and action.if_exists:
+        return
+    column = _identity_column(work, action.name)
+    gone = [s for s in owned_by(work.context.catalog, [column]) if uses(column, s.name)]
+    links = {s.sequence.link for s in gone if s.sequence is not None}
+    left = tuple(link for link in column.sequences if link not in links)
+    work.put(replace(column, identity=None, default=None, sequences=left))
+    work.dropped += gone
 
 
 def _add_uniques(work: _Alteration, definitions: Sequence[UniqueDefinition]) -> None:
@@ -292,6 +404,7 @@ def _drop_column(work: _Alteration, action: DropColumn) -> None:
         )
         raise placed(work.context, error_, action.name)
     work.cascade = work.cascade or action.cascade
+    work.dropped += owned_by(work.context.catalog, [column])
     work.schema = replace(
         schema,
         columns=tuple(other for other in schema.columns if other is not column),

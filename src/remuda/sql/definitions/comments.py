@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 from remuda.catalog.edits import PutMap, PutView
-from remuda.datatypes.schema import ROW_ID, MapSchema, ViewDefinition
+from remuda.datatypes.schema import HIDDEN, MapSchema, ViewDefinition
 from remuda.errors import UndefinedObject
 from remuda.sql.definitions.index_definitions import find_index
-from remuda.sql.definitions.schemas import map_of, missing, wrong_kind
+from remuda.sql.definitions.schemas import kind_of, map_of, missing, wrong_kind
 from remuda.sql.queries.views import placed, relation
 from remuda.sql.scope.context import Context
 from remuda.sql.scope.names import known_name
@@ -35,11 +35,11 @@ def _relation(context: Context, tree: CommentTree) -> MapSchema | ViewDefinition
     found = relation(context.catalog, tree.name.text)
     if found is None:
         raise missing(context, tree.name, "VIEW" if tree.kind == "VIEW" else "TABLE")
-    if tree.kind != "COLUMN" and isinstance(found, MapSchema) != (tree.kind == "TABLE"):
-        raise placed(context, wrong_kind(found), tree.name)
+    if tree.kind != "COLUMN" and kind_of(found) != tree.kind:
+        raise placed(context, wrong_kind(found, tree.kind), tree.name)
     if tree.part is None:
         return replace(found, comment=tree.comment)
-    names = [column.name for column in found.columns if column.name != ROW_ID]
+    names = [column.name for column in found.columns if column.name not in HIDDEN]
     name = known_name(context, tree.part, names, found.name)
     columns = tuple(
         replace(column, comment=tree.comment) if column.name == name else column

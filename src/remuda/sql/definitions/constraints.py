@@ -9,7 +9,7 @@ from remuda.datatypes.schema import Check, Column, Default, MapSchema
 from remuda.datatypes.sql import SqlType, unrestricted
 from remuda.errors import NotSupported, RemudaError
 from remuda.plan.expression import ColumnId, ColumnRef, Expression, Literal, columns_of
-from remuda.sql.expressions import calls, operators
+from remuda.sql.expressions import calls, operators, sequence_functions
 from remuda.sql.expressions.expressions import ExpressionBinder, Forbidding
 from remuda.sql.parsing.snippets import expression_of, parse_expression
 from remuda.sql.scope.context import Context
@@ -21,6 +21,7 @@ EXPRESSIONS_KEPT = 1024
 
 assert calls
 assert operators
+assert sequence_functions
 """Importing them registers their handlers."""
 
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 
-from remuda.catalog.edits import DropMap, DropView, Edit
+from remuda.catalog.edits import DropMap, DropView, Edit, PutMap
 from remuda.datatypes.map_options import NO_OPTIONS, refuse_for_replicated
 from remuda.datatypes.schema import (
+    HIDDEN,
     KEY_COLUMN,
     ROW_ID,
     VALUE_COLUMN,
@@ -31,6 +32,13 @@ from remuda.plan.expression import ColumnRef, Expression, Literal
 from remuda.plan.logical import Logical
 from remuda.sql.definitions.constraints import bind_check, bind_default, condition_columns
 from remuda.sql.definitions.map_options import with_settings
+from remuda.sql.definitions.sequences import (
+    bind_drop_sequence,
+    generated,
+    identity_type,
+    owned_by,
+    uses,
+)
 from remuda.sql.definitions.unique_constraints import copied_uniques, with_uniques
 from remuda.sql.parsing.snippets import query_of
 from remuda.sql.queries.relations import undefined_map
@@ -44,6 +52,7 @@ from remuda.sql.scope.statements import (
     CatalogStatement,
     CreateAsStatement,
     CreateMapStatement,
+    NumbersFrom,
     ShowKind,
     ShowStatement,
     told,
@@ -65,7 +74,7 @@ from remuda.sql.trees.syntax import (
 
 def bind_create(
     context: Context, tree: CreateTree, bind: BindQuery
-) -> CreateMapStatement | CreateAsStatement:
+) -> CreateMapStatement | CreateAsStatement | CatalogStatement:
     """The schema of a new map. Key columns become NOT NULL; a column ``__key`` is the key alone; a
     map without any key gets the hidden key ``ROW_ID``."""
     existing = relation(context.catalog, tree.name.text)
@@ -78,13 +87,21 @@ def bind_create(
         raise placed(context, error, tree.name)
     notices = () if existing is None else (already_there(tree.name.text),)
     source = None
+    sequences: list[MapSchema] = []
     if tree.query is not None:
         source = bind(context, query_of(context, tree.query))
         columns = _columns_of_query(context, tree, source)
         source = _with_row_ids(context, source, columns, tree)
     else:
-        columns = _columns(context, tree)
+        columns = _columns(context, tree, sequences)
     schema = _schema(context, tree, columns)
+    if sequences:
+        version = context.catalog.version
+        if existing is not None:
+            return CatalogStatement("CREATE TABLE", version, (), notices=notices)
+        edits = tuple(PutMap(each) for each in (*sequences, schema))
+        numbers = tuple(NumbersFrom(each.name) for each in sequences)
+        return CatalogStatement("CREATE TABLE", version, edits, numbers=numbers)
     if tree.query is None:
         return CreateMapStatement(schema, tree.if_not_exists, notices)
     read = source if tree.with_data else None
@@ -164,17 +181,38 @@ def _refuse_for_replicated(context: Context, schema: MapSchema, name: Name) -> N
         raise placed(context, problem, name) from None
 
 
-def _columns(context: Context, tree: CreateTree) -> list[Column]:
+def _columns(context: Context, tree: CreateTree, sequences: list[MapSchema]) -> list[Column]:
+    """``sequences`` gets those that the columns own."""
     found: list[Column] = []
     like = list(tree.elements.like)
     for index, definition in enumerate((*tree.elements.columns, None)):
         while like and like[0].place == index:
             source = like.pop(0)
             shown = _map(context, source.name).shown
-            found += [_copied(context, column, found, source) for column in shown]
+            for column in shown:
+                copied = _copied(context, column, found, source)
+                if column.identity is not None and "identity" in source.including:
+                    copied = _copied_identity(context, tree.name.text, column, copied, sequences)
+                found.append(copied)
         if definition is not None:
-            found.append(new_column(context, definition, [column.name for column in found]))
+            names = [column.name for column in found]
+            found.append(new_column(context, tree.name.text, definition, names, sequences))
     return found
+
+
+def _copied_identity(
+    context: Context, table: str, column: Column, copied: Column, sequences: list[MapSchema]
+) -> Column:
+    """An identity column of a map that this one is LIKE, with a sequence of its own."""
+    taken = [each.name for each in sequences]
+    (found,) = (s.sequence for s in owned_by(context.catalog, [column]) if uses(column, s.name))
+    assert found is not None
+    made = generated(context, table, copied, found.type, None, taken=taken)
+    assert made.sequence.sequence is not None
+    new = made.sequence.sequence
+    options = replace(found, slot=new.slot, link=new.link)
+    sequences.append(replace(made.sequence, sequence=options))
+    return replace(made.column, identity=column.identity)
 
 
 def _copied(
@@ -191,24 +229,59 @@ def _copied(
         id=0,
         missing=None,
         comment=column.comment if "comments" in like.including else "",
-        default=column.default if "defaults" in like.including else None,
+        default=column.default
+        if "defaults" in like.including and column.identity is None
+        else None,
+        identity=None,
+        sequences=(),
     )
 
 
-def new_column(context: Context, definition: ColumnDefinition, others: Collection[str]) -> Column:
-    """A column as CREATE TABLE and ALTER TABLE define it."""
+def new_column(
+    context: Context,
+    table: str,
+    definition: ColumnDefinition,
+    others: Collection[str],
+    sequences: list[MapSchema],
+) -> Column:
+    """A column as CREATE TABLE and ALTER TABLE define it; ``sequences`` gets the one that it owns,
+    if it does."""
     name = definition.name
     check_column_name(context, name, others)
     assert definition.type is not None
     default = None
     if definition.default is not None:
         default = bind_default(context, name.text, definition.type, definition.default)
-    return Column(name.text, definition.type, definition.nullable is not False, default)
+    column = Column(name.text, definition.type, definition.nullable is not False, default)
+    identity = definition.identity
+    if not definition.serial and identity is None:
+        return column
+    _check_generated(context, definition, table)
+    kind = definition.serial or identity_type(context, name, definition.type)
+    taken = [each.name for each in sequences]
+    made = generated(context, table, column, kind, identity, taken=taken)
+    sequences.append(made.sequence)
+    return made.column
+
+
+def _check_generated(context: Context, definition: ColumnDefinition, table: str) -> None:
+    name, identity = definition.name, definition.identity
+    column = f'column "{name.text}" of table "{table}"'
+    problem = ""
+    if definition.nullable is True:
+        problem = f"conflicting NULL/NOT NULL declarations for {column}"
+    elif identity is not None and (definition.default is not None or definition.serial):
+        problem = f"both default and identity specified for {column}"
+    elif definition.default is not None:
+        problem = f"multiple default values specified for {column}"
+    if problem:
+        place = name if identity is None else Name(name.text, identity.position)
+        raise placed(context, SqlSyntaxError(problem), place)
 
 
 def check_column_name(context: Context, name: Name, others: Collection[str]) -> None:
-    if name.text == ROW_ID:
-        error = InvalidDefinition(f'the column name "{ROW_ID}" is reserved')
+    if name.text in HIDDEN:
+        error = InvalidDefinition(f'the column name "{name.text}" is reserved')
         raise placed(context, error, name)
     if name.text in others:
         raise placed(
@@ -311,6 +384,8 @@ def _partition_by(
 
 
 def bind_drop(context: Context, tree: DropTree, bind: BindQuery) -> CatalogStatement:
+    if tree.kind == "SEQUENCE":
+        return _with_dropped_views(context, bind_drop_sequence(context, tree), tree, bind)
     catalog = context.catalog
     edits: list[Edit] = []
     notices: list[Notice] = []
@@ -321,11 +396,13 @@ def bind_drop(context: Context, tree: DropTree, bind: BindQuery) -> CatalogState
                 notices.append(not_there(tree.kind.lower(), name.text))
                 continue
             raise missing(context, name, tree.kind)
-        if isinstance(found, MapSchema) != (tree.kind == "TABLE"):
-            raise placed(context, wrong_kind(found), name)
+        if kind_of(found) != tree.kind:
+            raise placed(context, wrong_kind(found, tree.kind), name)
         edit = DropMap(name.text) if tree.kind == "TABLE" else DropView(name.text)
         if edit not in edits:
             edits.append(edit)
+            sequences = owned_by(catalog, found.columns)
+            edits += [DropMap(each.name) for each in sequences]
     tag = f"DROP {tree.kind}"
     if not edits:
         return CatalogStatement(tag, catalog.version, (), notices=tuple(notices))
@@ -334,7 +411,29 @@ def bind_drop(context: Context, tree: DropTree, bind: BindQuery) -> CatalogState
     return CatalogStatement(tag, catalog.version, all_edits, notices=tuple(notices))
 
 
-def wrong_kind(found: MapSchema | ViewDefinition) -> WrongObjectType:
+def _with_dropped_views(
+    context: Context, found: CatalogStatement, tree: DropTree, bind: BindQuery
+) -> CatalogStatement:
+    if not found.edits:
+        return found
+    what = f'drop sequence "{tree.names[0].text}"'
+    edits = with_dependents(context, found.edits, what, tree.names[0], bind, cascade=tree.cascade)
+    return replace(found, edits=edits)
+
+
+def kind_of(found: MapSchema | ViewDefinition) -> str:
+    if isinstance(found, ViewDefinition):
+        return "VIEW"
+    return "TABLE" if found.sequence is None else "SEQUENCE"
+
+
+def wrong_kind(found: MapSchema | ViewDefinition, wanted: str = "TABLE") -> WrongObjectType:
+    if wanted == "SEQUENCE" or kind_of(found) == "SEQUENCE":
+        noun = {"TABLE": "map", "VIEW": "view", "SEQUENCE": "sequence"}
+        return WrongObjectType(
+            f'"{found.name}" is not a {noun[wanted]}',
+            hint=f"It is a {noun[kind_of(found)]}: write {kind_of(found)} instead of {wanted}.",
+        )
     if isinstance(found, MapSchema):
         return WrongObjectType(
             f'"{found.name}" is not a view', hint="It is a map: write TABLE instead of VIEW."
@@ -370,7 +469,7 @@ def _map(context: Context, name: Name) -> MapSchema:
     found = relation(context.catalog, name.text)
     if found is None:
         raise missing(context, name, "TABLE")
-    if not isinstance(found, MapSchema):
+    if not isinstance(found, MapSchema) or found.sequence is not None:
         raise placed(context, wrong_kind(found), name)
     return found
 

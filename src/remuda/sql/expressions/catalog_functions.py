@@ -12,14 +12,15 @@ from remuda.catalog.pg_objects import OWNER_OID
 from remuda.catalog.system_relations import OWNER
 from remuda.errors import UndefinedFunction
 from remuda.plan.expression import Expression
-from remuda.sql.expressions import system_functions
+from remuda.sql.expressions import sequence_functions, system_functions
 from remuda.sql.expressions.expressions import ExpressionBinder, register_call
 from remuda.sql.parsing.parser import parse
 from remuda.sql.trees import ast
 from remuda.sql.trees.syntax import QueryTree
 
+assert sequence_functions
 assert system_functions
-"""Importing it registers its functions, which some expressions here use."""
+"""Importing them registers their functions, which some expressions here use."""
 
 _VISIBLE: Final = (
     "type", "function", "collation", "conversion", "operator", "opclass", "opfamily",
@@ -103,7 +104,6 @@ MACROS: Final[dict[tuple[str, int], str]] = {
         for name, counts in {
             "pg_get_partkeydef": (1,),
             "pg_get_partition_constraintdef": (1,),
-            "pg_get_serial_sequence": (2,),
             "pg_get_statisticsobjdef": (1,),
             "pg_get_statisticsobjdef_columns": (1,),
             "pg_get_ruledef": (1, 2),

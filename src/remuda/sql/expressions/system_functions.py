@@ -424,6 +424,31 @@ def _blocking_pids(binder: ExpressionBinder, nodes: list[ast.Node], _node: ast.N
     return binder.bind(tree.root.rewritten(asked).expressions[0])
 
 
+def _serial_sequence(
+    binder: ExpressionBinder, nodes: list[ast.Node], _node: ast.Node
+) -> Expression:
+    """The sequence that a column owns; the table is named as ``regclass`` reads names."""
+    table, column = (binder.convert.implicit(binder.bind(each), VARCHAR, each) for each in nodes)
+    holder = Holder(binder.context)
+    if isinstance(table, Literal) and isinstance(table.value, str):
+        number(binder.context, "regclass", table.value, nodes[0])
+    found = {s.sequence.link: s.name for s in holder.maps if s.sequence is not None}
+    branches: list[tuple[Expression, Expression]] = []
+    for schema in holder.maps:
+        quoted = quoted_name(schema.name)
+        tables = tuple(map(_text, dict.fromkeys((quoted, f"{PUBLIC}.{quoted}", schema.name))))
+        for owner in schema.columns:
+            for link in owner.sequences[:1]:
+                if link in found:
+                    named = InList(BOOLEAN, table, tables)
+                    same = Call(BOOLEAN, "=", (column, _text(owner.name)))
+                    shown = _text(f"{PUBLIC}.{quoted_name(found[link])}")
+                    branches.append((Call(BOOLEAN, "and", (named, same)), shown))
+    if not branches:
+        return _text(None)
+    return Case(VARCHAR, tuple(branches), _text(None))
+
+
 FUNCTIONS: Final[dict[str, tuple[tuple[int, ...], Function]]] = {
     "current_database": ((0,), lambda binder, _nodes, node: _current_database(binder, node)),
     "current_schema": ((0,), _constant(_text(PUBLIC))),
@@ -445,6 +470,7 @@ FUNCTIONS: Final[dict[str, tuple[tuple[int, ...], Function]]] = {
     "obj_description": ((1, 2), _by_oid(_comments)),
     "col_description": ((2,), _column_comment),
     **{f"to_{kind}": ((1,), _to_object(kind)) for kind in OBJECTS},
+    "pg_get_serial_sequence": ((2,), _serial_sequence),
     "pg_map_name": ((1,), _by_oid(_map_names)),
     "pg_index_name": ((1,), _by_oid(_index_names)),
     "pg_relation_exists": ((1,), _exists),

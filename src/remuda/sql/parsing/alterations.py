@@ -8,6 +8,9 @@
               | DROP [COLUMN] [IF EXISTS] name [CASCADE]  |  DROP CONSTRAINT [IF EXISTS] name
               | ALTER [COLUMN] name [SET DATA] TYPE type
               | ALTER [COLUMN] name SET DEFAULT value  |  ALTER [COLUMN] name DROP DEFAULT
+              | ALTER [COLUMN] name ADD GENERATED ALWAYS | BY DEFAULT AS IDENTITY [(clause ...)]
+              | ALTER [COLUMN] name SET GENERATED ALWAYS | BY DEFAULT, SET clause, RESTART [WITH n]
+              | ALTER [COLUMN] name DROP IDENTITY [IF EXISTS]
               | ALTER [COLUMN] name SET NOT NULL  |  ALTER [COLUMN] name DROP NOT NULL
               | SET (option = value, ...)  |  RESET (option, ...)
     ALTER TABLE|MAPPING [IF EXISTS] name RENAME TO name
@@ -24,11 +27,19 @@ from typing import Final, Literal
 
 from remuda.errors import NotSupported
 from remuda.sql.parsing.option_settings import read_settings
+from remuda.sql.parsing.sequences import (
+    read_alter_sequence,
+    read_clause,
+    read_identity,
+    read_kind,
+)
 from remuda.sql.parsing.table_elements import ElementReader
+from remuda.sql.trees.sequences import AlterSequenceTree, IdentityClause, SequenceClauses
 from remuda.sql.trees.syntax import (
     Action,
     AddCheck,
     AddColumn,
+    AddIdentity,
     AddUnique,
     AlterTree,
     ChangeDefault,
@@ -38,7 +49,9 @@ from remuda.sql.trees.syntax import (
     CheckDefinition,
     DropColumn,
     DropConstraint,
+    DropIdentity,
     Rename,
+    SetIdentity,
     TableElements,
 )
 
@@ -48,8 +61,10 @@ _USERS: Final = ("role", "user")
 class AlterParser(ElementReader):
     """Reads one ALTER from its tokens; every error has a position."""
 
-    def alter(self) -> AlterTree:
+    def alter(self) -> AlterTree | AlterSequenceTree:
         self.expect("alter")
+        if self.accept("sequence"):
+            return read_alter_sequence(self)
         kind: Literal["TABLE", "VIEW"] = "TABLE"
         if self.accept("view"):
             kind = "VIEW"
@@ -61,7 +76,9 @@ class AlterParser(ElementReader):
                 "set NAME SETTING VALUE, or remuda user password NAME.",
             )
         elif not (self.accept("table") or self.accept("mapping")):
-            self.unsupported(f"ALTER {self.word().upper()}".rstrip(), "ALTER TABLE, ALTER VIEW")
+            self.unsupported(
+                f"ALTER {self.word().upper()}".rstrip(), "ALTER TABLE, ALTER VIEW, ALTER SEQUENCE"
+            )
         if_exists = self.accept("if", "exists")
         name = self.map_name()
         actions: list[Action] = []
@@ -155,7 +172,26 @@ class AlterParser(ElementReader):
             return ChangeNullable(name, nullable=False)
         if self.accept("drop", "not", "null"):
             return ChangeNullable(name, nullable=True)
+        if self.accept("add", "generated"):
+            return AddIdentity(name, read_identity(self))
+        if self.accept("drop", "identity"):
+            return DropIdentity(name, self.accept("if", "exists"))
+        if self.word() in ("set", "restart"):
+            return SetIdentity(name, self._identity())
         return self.unsupported(
             f"ALTER COLUMN {self.word().upper()}".rstrip(),
-            "TYPE type, SET DEFAULT value, DROP DEFAULT, SET NOT NULL, DROP NOT NULL",
+            "TYPE type, SET DEFAULT value, DROP DEFAULT, SET NOT NULL, DROP NOT NULL, "
+            "ADD GENERATED, SET GENERATED, DROP IDENTITY",
         )
+
+    def _identity(self) -> IdentityClause:
+        """``SET GENERATED kind``, ``SET clause`` and ``RESTART`` in any number."""
+        position, kind, clauses = self.position(), None, SequenceClauses()
+        while True:
+            if self.accept("set", "generated"):
+                kind = read_kind(self)
+            elif self.accept("set") or self.word() == "restart":
+                if not read_clause(self, clauses, restart=True):
+                    self.fail("Write SET GENERATED ALWAYS, SET INCREMENT BY n, RESTART ...")
+            else:
+                return IdentityClause(kind, clauses, position)

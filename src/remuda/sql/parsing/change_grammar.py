@@ -71,7 +71,8 @@ class Grammar(QueryGrammar):
         args["this"] = target
         if self.token.word == "(" and not self._is_query_ahead():
             args["columns"] = self._insert_columns()
-        self._skip_overriding()
+        if overriding := self._overriding():
+            args["overriding"] = overriding
         if self.accept("default", "values"):
             args["default"] = True
         elif self.begins_query() or self.token.word == "(":
@@ -81,12 +82,15 @@ class Grammar(QueryGrammar):
         self._read_returning(args)
         return ast.Insert(**args)
 
-    def _skip_overriding(self) -> None:
-        """OVERRIDING USER or SYSTEM VALUE"""
-        if self.accept("overriding"):
-            if not self.accept("user"):
-                self.expect("system")
-            self.expect("value")
+    def _overriding(self) -> str:
+        """The word of OVERRIDING USER or SYSTEM VALUE."""
+        if not self.accept("overriding"):
+            return ""
+        word = "USER" if self.accept("user") else "SYSTEM"
+        if word == "SYSTEM":
+            self.expect("system")
+        self.expect("value")
+        return word
 
     def _is_query_ahead(self) -> bool:
         place = 1
@@ -288,7 +292,7 @@ class Grammar(QueryGrammar):
         args: dict[str, Any] = {}
         if self.token.word == "(":
             args["columns"] = self._insert_columns()
-        self._skip_overriding()
+        self._overriding()
         if self.accept("default", "values"):
             args["default"] = True
             return ast.Insert(**args)

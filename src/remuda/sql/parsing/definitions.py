@@ -9,8 +9,8 @@
     option    replicated = true|false  |  partition_by = 'column, ...'
               | one of ``sql.parsing.option_settings``
     CREATE [OR REPLACE] VIEW name [(column, ...)] AS query
-    DROP TABLE|MAPPING|VIEW [IF EXISTS] name, ... [CASCADE | RESTRICT]
-    COMMENT ON TABLE|VIEW|INDEX name | COLUMN name.column | CONSTRAINT name ON map
+    DROP TABLE|MAPPING|VIEW|SEQUENCE [IF EXISTS] name, ... [CASCADE | RESTRICT]
+    COMMENT ON TABLE|VIEW|SEQUENCE|INDEX name | COLUMN name.column | CONSTRAINT name ON map
         IS 'text' | NULL
     SHOW TABLES|MAPS|MAPPINGS|VIEWS  |  SHOW COLUMNS FROM name  |  DESCRIBE name
     SHOW CREATE TABLE|VIEW name
@@ -27,8 +27,10 @@ from remuda.datatypes.map_options import OPTIONS
 from remuda.errors import InvalidDefinition, SqlSyntaxError
 from remuda.sql.parsing.index_syntax import read_create_index, read_drop_index, read_show_indexes
 from remuda.sql.parsing.option_settings import option_value
+from remuda.sql.parsing.sequences import read_create_sequence
 from remuda.sql.parsing.table_elements import ElementReader
 from remuda.sql.text.places import position_at
+from remuda.sql.trees.sequences import CreateSequenceTree
 from remuda.sql.trees.syntax import (
     CommentTree,
     CreateIndexTree,
@@ -62,13 +64,15 @@ class DefinitionParser(ElementReader):
 
     # --- CREATE ---
 
-    def create(self) -> CreateTree | CreateViewTree | CreateIndexTree:
+    def create(self) -> CreateTree | CreateViewTree | CreateIndexTree | CreateSequenceTree:
         self.expect("create")
         or_replace = self.accept("or", "replace")
         if self.accept("view"):
             return self.view(or_replace)
         if not or_replace and self.word() in ("index", "unique"):
             return read_create_index(self)
+        if not or_replace and self.accept("sequence"):
+            return read_create_sequence(self)
         if or_replace or not (self.accept("table") or self.accept("mapping")):
             self.unsupported("CREATE", _CREATES)
         if_not_exists = self.accept("if", "not", "exists")
@@ -190,13 +194,16 @@ class DefinitionParser(ElementReader):
         self.expect("drop")
         if self.accept("index"):
             return read_drop_index(self)
-        kind: Literal["TABLE", "VIEW"] = "TABLE"
+        kind: Literal["TABLE", "VIEW", "SEQUENCE"] = "TABLE"
         if self.accept("view"):
             kind = "VIEW"
+        elif self.accept("sequence"):
+            kind = "SEQUENCE"
         elif not (self.accept("table") or self.accept("mapping")):
             self.unsupported(
                 f"DROP {self.word().upper()}".rstrip(),
-                "DROP TABLE [IF EXISTS] name, DROP VIEW [IF EXISTS] name",
+                "DROP TABLE [IF EXISTS] name, DROP VIEW [IF EXISTS] name, DROP SEQUENCE "
+                "[IF EXISTS] name",
             )
         if_exists = self.accept("if", "exists")
         names = self.listed(self.map_name)
@@ -209,7 +216,7 @@ class DefinitionParser(ElementReader):
     def comment(self) -> CommentTree:
         self.expect("comment")
         self.expect("on")
-        kind: Literal["TABLE", "VIEW", "COLUMN", "INDEX", "CONSTRAINT"] = "TABLE"
+        kind: Literal["TABLE", "VIEW", "SEQUENCE", "COLUMN", "INDEX", "CONSTRAINT"] = "TABLE"
         part = None
         if self.accept("column"):
             kind = "COLUMN"
@@ -227,6 +234,8 @@ class DefinitionParser(ElementReader):
         else:
             if self.accept("view"):
                 kind = "VIEW"
+            elif self.accept("sequence"):
+                kind = "SEQUENCE"
             elif self.accept("index"):
                 kind = "INDEX"
             elif not (self.accept("table") or self.accept("mapping")):

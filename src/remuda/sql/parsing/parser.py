@@ -234,7 +234,7 @@ def _tree(text: str, word: str, root: ast.Node) -> Tree:
     """``word``: the first of the statement."""
     match root:
         case ast.Insert():
-            return InsertTree(root, word == "sink")
+            return InsertTree(root, word == "sink", str(root.args.get("overriding") or ""))
         case ast.Merge():
             return MergeTree(root)
         case ast.Update() | ast.Delete():

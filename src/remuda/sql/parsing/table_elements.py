@@ -7,7 +7,8 @@
               | [CONSTRAINT name] UNIQUE [NULLS [NOT] DISTINCT] (column, ...)
               | [CONSTRAINT name] CHECK (condition)
     column    name type [ [CONSTRAINT name] NOT NULL | NULL | PRIMARY KEY | DEFAULT value
-              | UNIQUE [NULLS [NOT] DISTINCT] | CHECK (condition) ]...
+              | UNIQUE [NULLS [NOT] DISTINCT] | CHECK (condition)
+              | GENERATED ALWAYS | BY DEFAULT AS IDENTITY [(clause ...)] ]...
 
 CREATE TABLE AS leaves types out.
 """
@@ -16,8 +17,10 @@ from __future__ import annotations
 
 from typing import Final
 
+from remuda.datatypes.sequences import RANGES
 from remuda.datatypes.sql import SqlType
 from remuda.errors import InvalidDefinition, SqlSyntaxError
+from remuda.sql.parsing.sequences import read_identity
 from remuda.sql.parsing.token_reader import TokenReader
 from remuda.sql.parsing.type_grammar import TypeGrammar, declared_type
 from remuda.sql.trees.syntax import (
@@ -36,10 +39,17 @@ _LIKE_OPTIONS: Final = frozenset(
     | {"indexes", "statistics", "storage"}
 )
 """Of LIKE: what is copied besides names, types and NOT NULL."""
-_COLUMN_OPTIONS: Final = frozenset({"references", "generated", "collate", "as"})
+_COLUMN_OPTIONS: Final = frozenset({"references", "collate", "as"})
 _AFTER_DEFAULT: Final = frozenset(
-    {"not", "null", "primary", "check", "constraint", "default"} | {"unique"} | _COLUMN_OPTIONS
+    {"not", "null", "primary", "check", "constraint", "default"}
+    | {"unique", "generated"}
+    | _COLUMN_OPTIONS
 )
+SERIALS: Final = {
+    "smallserial": "smallint", "serial2": "smallint", "serial": "integer", "serial4": "integer",
+    "bigserial": "bigint", "serial8": "bigint",
+}  # fmt: skip
+"""Types of columns that own a sequence, and those of its numbers."""
 
 
 class ElementReader(TokenReader):
@@ -111,7 +121,12 @@ class ElementReader(TokenReader):
         name = self.name()
         if self.word() in (",", ")"):
             return ColumnDefinition(name, None)
-        column = ColumnDefinition(name, self.type())
+        serial = SERIALS.get(self.word(), "")
+        if serial:
+            self.index += 1
+            column = ColumnDefinition(name, RANGES[serial][0], serial=serial)
+        else:
+            column = ColumnDefinition(name, self.type())
         while self._column_constraint(column, found):
             pass
         word = self.word()
@@ -147,6 +162,13 @@ class ElementReader(TokenReader):
                     position=start,
                 )
             column.default = self.until(_AFTER_DEFAULT)
+        elif constraint is None and self.accept("generated"):
+            if column.identity is not None:
+                raise SqlSyntaxError(
+                    f'multiple identity specifications for column "{column.name.text}"',
+                    position=start,
+                )
+            column.identity = read_identity(self)
         elif constraint is not None:
             self.fail()
         else:

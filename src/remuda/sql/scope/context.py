@@ -41,6 +41,8 @@ class Context:
         """The maps and views that have been named so far."""
         self.inside: list[str] = []
         """The views that are being bound, the outermost first."""
+        self.takes_numbers = False
+        """Whether calls of sequences were bound (``sql.queries.numbers``)."""
         self._last_id = 0
         self._relations = 0
         self._names: set[str] = set()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 
-from remuda.datatypes.schema import ROW_ID
+from remuda.datatypes.schema import HIDDEN, ROW_ID
 from remuda.datatypes.sql import BIGINT, BOOLEAN, Kind, aliased, row
 from remuda.errors import AmbiguousColumn, DuplicateAlias, UndefinedColumn, UndefinedMap
 from remuda.plan.expression import (
@@ -66,7 +66,7 @@ class Scope:
                     hint=f'Give it an alias: "{alias} AS x".',
                 )
             self.relations[alias] = columns
-        self.visible += [entry for entry in columns if entry[0] != ROW_ID]
+        self.visible += [entry for entry in columns if entry[0] not in HIDDEN]
         self._by_name = None
 
     def of_table(self, oid: int) -> None:
@@ -142,7 +142,7 @@ def whole_row(scope: Scope, alias: str) -> Expression | None:
         crossed.append(level)
     else:
         return None
-    parts = [(name, part) for name, part in columns if name != ROW_ID]
+    parts = [(name, part) for name, part in columns if name not in HIDDEN]
     if alias in level.single:
         return _crossing(crossed, parts[0][1])
     if not parts or any(part.type.kind is Kind.NULL for _, part in parts):
@@ -185,7 +185,9 @@ def columns_of_alias(scope: Scope, alias: str) -> list[tuple[str, Expression]] |
     for level in all_levels(scope):
         columns = level.relations.get(alias)
         if columns is not None:
-            return [(name, _crossing(crossed, part)) for name, part in columns if name != ROW_ID]
+            return [
+                (name, _crossing(crossed, part)) for name, part in columns if name not in HIDDEN
+            ]
         crossed.append(level)
     return None
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import Literal, Protocol, TypeAlias, runtime_checkable
 
@@ -146,8 +146,19 @@ class Verification:
 
 
 @dataclass(frozen=True, slots=True)
+class NumbersFrom:
+    """The numbers of the sequence ``name`` go on at ``value``, or behind it if it ``is_called``.
+    ``value`` None: a new sequence begins, another one goes on where it is."""
+
+    name: str
+    value: int | None = None
+    is_called: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class CatalogStatement:
-    """ALTER, DROP, CREATE VIEW, COMMENT: ``edits`` of the catalog of ``version``.
+    """ALTER, DROP, CREATE VIEW, COMMENT, and CREATE TABLE with sequences: ``edits`` of the catalog
+    of ``version``. Then the states of sequences are set: ``numbers``.
 
     With ``verify`` they are made first, so that every new row meets what they demand; then the rows
     that are there are looked at. If all is well, ``finally_`` is made; otherwise ``undo``.
@@ -160,6 +171,7 @@ class CatalogStatement:
     finally_: tuple[Edit, ...] = ()
     undo: tuple[Edit, ...] = ()
     notices: tuple[Notice, ...] = ()
+    numbers: tuple[NumbersFrom, ...] = field(default=(), repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -263,6 +275,8 @@ class ChangeStatement:
 @dataclass(frozen=True, slots=True)
 class TruncateStatement:
     schema: MapSchema
+    numbers: tuple[NumbersFrom, ...] = field(default=(), repr=False)
+    """RESTART IDENTITY: the sequences that its columns own begin again."""
 
 
 @dataclass(frozen=True, slots=True)

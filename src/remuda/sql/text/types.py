@@ -93,10 +93,7 @@ BARE_SCALE: Final = 16
 
 
 _SERIAL: Final = frozenset({"serial", "bigserial", "smallserial", "serial2", "serial4", "serial8"})
-_SERIAL_HINT: Final = (
-    "There are no sequences. A table without PRIMARY KEY makes its own keys; for keys of your own, "
-    "use UUID with DEFAULT gen_random_uuid(), or BIGINT with numbers that the program gives out."
-)
+_SERIAL_HINT: Final = "It is a type of columns: CREATE TABLE name (id BIGSERIAL PRIMARY KEY, ...)."
 
 
 def type_from_name(

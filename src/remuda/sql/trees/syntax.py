@@ -11,16 +11,16 @@ from remuda.errors import Position
 from remuda.sql.text.lexemes import Token
 from remuda.sql.trees import ast
 from remuda.sql.trees.cluster import CancelTree, ClusterTree
+from remuda.sql.trees.names import Name
+from remuda.sql.trees.sequences import (
+    AlterSequenceTree,
+    CreateSequenceTree,
+    IdentityClause,
+)
 from remuda.sql.trees.session import SessionTree
 from remuda.sql.trees.snapshot import SnapshotTree
 
-
-@dataclass(frozen=True, slots=True)
-class Name:
-    """An identifier after case folding, and where it stands."""
-
-    text: str
-    position: Position
+__all__ = ["Name"]  # of remuda.sql.trees.names
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,8 +34,11 @@ class QueryTree:
 
 @dataclass(frozen=True, slots=True)
 class InsertTree:
+    """``overriding``: SYSTEM or USER, of OVERRIDING ... VALUE."""
+
     root: ast.Insert
     sink: bool
+    overriding: str = ""
     reads_only: Literal[False] = False
 
 
@@ -77,6 +80,9 @@ class ColumnDefinition:
     type: SqlType | None
     nullable: bool | None = None
     default: Snippet | None = None
+    identity: IdentityClause | None = None
+    serial: str = ""
+    """The type of the numbers, for a type such as BIGSERIAL."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,7 +189,7 @@ class DropIndexTree:
 
 @dataclass(frozen=True, slots=True)
 class DropTree:
-    kind: Literal["TABLE", "VIEW"]
+    kind: Literal["TABLE", "VIEW", "SEQUENCE"]
     names: tuple[Name, ...]
     if_exists: bool
     cascade: bool
@@ -246,6 +252,26 @@ class ChangeNullable:
 
 
 @dataclass(frozen=True, slots=True)
+class AddIdentity:
+    name: Name
+    identity: IdentityClause
+
+
+@dataclass(frozen=True, slots=True)
+class SetIdentity:
+    """SET GENERATED, SET clause, RESTART."""
+
+    name: Name
+    identity: IdentityClause
+
+
+@dataclass(frozen=True, slots=True)
+class DropIdentity:
+    name: Name
+    if_exists: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Rename:
     """``old`` is None for the map or view itself."""
 
@@ -269,13 +295,16 @@ Action: TypeAlias = (
     | ChangeDefault
     | ChangeNullable
     | ChangeOptions
+    | AddIdentity
+    | SetIdentity
+    | DropIdentity
     | Rename
 )
 
 
 @dataclass(frozen=True, slots=True)
 class AlterTree:
-    kind: Literal["TABLE", "VIEW"]
+    kind: Literal["TABLE", "VIEW", "SEQUENCE"]
     name: Name
     if_exists: bool
     actions: tuple[Action, ...]
@@ -287,7 +316,7 @@ class CommentTree:
     """``part`` is the column or constraint of the relation ``name``, for COMMENT ON COLUMN and
     COMMENT ON CONSTRAINT. An empty comment removes the one that is there."""
 
-    kind: Literal["TABLE", "VIEW", "COLUMN", "INDEX", "CONSTRAINT"]
+    kind: Literal["TABLE", "VIEW", "SEQUENCE", "COLUMN", "INDEX", "CONSTRAINT"]
     name: Name
     part: Name | None
     comment: str
@@ -347,6 +376,8 @@ Tree: TypeAlias = (
     | CreateIndexTree
     | DropIndexTree
     | DropTree
+    | CreateSequenceTree
+    | AlterSequenceTree
     | ShowTree
     | ExplainTree
     | AnalyzeTree
