@@ -69,6 +69,8 @@ from sql_nested import (
     NESTED_TYPES,
     nested_section,
 )
+from sql_sequences import NOTES as SEQUENCE_NOTES
+from sql_sequences import SEQUENCES
 from sql_statements import (
     CHANGES,
     CLUSTER,
@@ -344,6 +346,10 @@ def _statements() -> Iterable[str]:
     yield ""
     yield from _listed(INDEXES)
     yield INDEX_NOTES
+    yield "## Sequences"
+    yield ""
+    yield from _listed(SEQUENCES)
+    yield SEQUENCE_NOTES
     yield "## Queries"
     yield ""
     yield from _listed((*QUERIES, *MORE_QUERIES))

@@ -80,7 +80,7 @@ def system_section() -> Iterable[str]:
     yield ""
     text = (
         f"`{PG_CATALOG}` has the relations of PostgreSQL 15 with its columns; relations of objects "
-        "that the grid does not have (triggers, sequences, roles of PostgreSQL) are empty, and "
+        "that the grid does not have (triggers, roles of PostgreSQL) are empty, and "
         f"`{SYS}` is not listed there. `regclass`, `regtype`, `regproc`, `regnamespace`, `regrole` "
         "and `oid` are types of CAST: a value is a number, and its text is the name of the object. "
         "`set_config(name, value, local)` and `pg_sleep(seconds)` are items of the outermost "

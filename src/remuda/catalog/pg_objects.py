@@ -77,7 +77,8 @@ def number_of(schema: MapSchema, name: str) -> int:
 
 def relations(holder: Holder) -> Iterator[Relation]:
     for schema in holder.maps:
-        yield Relation(schema.oid, PUBLIC, schema.name, "r", schema.shown, schema)
+        kind = "r" if schema.sequence is None else "S"
+        yield Relation(schema.oid, PUBLIC, schema.name, kind, schema.shown, schema)
     for view in holder.views:
         yield Relation(view.oid, PUBLIC, view.name, "v", view.columns, view)
     for place, found in enumerate(all_system_relations()):

@@ -289,8 +289,8 @@ class Member(Rooms):
         altered = self.maps.forget, self.statistics.forget, self.transactions.map_changed
         self.catalog.on_altered.extend(altered)
         self.subscriptions.listen(self.copies, self.catalog, self.membership)
-        for number, cause in list(self.core.lost.items()):
-            self._member_lost(number, cause)
+        for lost in list(self.core.lost.items()):
+            self._member_lost(*lost)
 
     def _member_lost(self, number: int, cause: str) -> None:
         """It is suspected, or was dropped: nothing waits for it any more."""

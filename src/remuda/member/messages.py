@@ -71,6 +71,7 @@ def control_messages(rooms: Rooms, forward: RequestHandler) -> dict[int, Request
         **rooms.activity.routes(),
         **rooms.postgres.routes(),
         **rooms.statements.by_key.routes(),
+        **rooms.statements.sequences.routes(),
         ControlType.FORWARD: forward,
     }
 

@@ -195,7 +195,7 @@ class Rooms:
             self.system,
             statistics=self.statistics,
             indexes=self.indexes,
-            supplies=statements.supplies,
+            statements=statements,
             queries=QueryRelations(core, self.system, self.profiles),
             activity=self.activity,
         )

@@ -64,7 +64,7 @@ def shown(statement: ShowStatement, catalog: Catalog) -> Answer:
             schema.replicated,
             schema.comment or None,
         )
-        for schema in sorted(catalog.maps, key=lambda schema: schema.name)
+        for schema in sorted(catalog.tables, key=lambda schema: schema.name)
     ]
     return MAP_COLUMNS, _rows(MAP_COLUMNS, rows)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from remuda.catalog.system_relations import DATABASE, OWNER
@@ -16,6 +16,8 @@ from remuda.rpc import codec
 from remuda.session.settings import NAMED_MAX, SETTINGS, Setting, milliseconds
 
 SESSION_SIZE_MAX: Final = 1024 * 1024
+SEQUENCES_MAX: Final = 1000
+"""Sequences whose last number a session knows: those that it used last."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +47,8 @@ class ClientSession:
     """The name under which a client of PostgreSQL has asked for the one database. It does not
     travel either."""
     defaults: Mapping[str, str] = field(default_factory=dict)
+    numbers: Mapping[int, int] = field(default_factory=dict)
+    """The last number that it took of each sequence, by map id; of the latest one, last."""
 
     def value(self, setting: Setting) -> str:
         return self.values.get(setting.name.lower(), setting.default)
@@ -87,7 +91,21 @@ class ClientSession:
 
     def of(self, user: str, pid: int) -> ClientSession:
         """The same session, as that of a user and a connection."""
-        return ClientSession(self.values, self.prepared, user, pid, defaults=self.defaults)
+        return replace(self, user=user, pid=pid, database=DATABASE)
+
+    def with_numbers(self, taken: Mapping[int, int]) -> ClientSession:
+        """With the last numbers of more sequences, in the order of their taking."""
+        numbers = {number: v for number, v in self.numbers.items() if number not in taken}
+        numbers.update(taken)
+        return replace(self, numbers=dict(list(numbers.items())[-SEQUENCES_MAX:]))
+
+    def _with(
+        self,
+        values: Mapping[str, str],
+        prepared: Mapping[str, PreparedText],
+        numbers: Mapping[int, int],
+    ) -> ClientSession:
+        return ClientSession(values, prepared, defaults=self.defaults, numbers=numbers)
 
     def with_value(self, setting: Setting, value: str | None) -> ClientSession:
         """None: the default."""
@@ -102,12 +120,19 @@ class ClientSession:
 
     def with_values(self, values: Mapping[str, str]) -> ClientSession:
         """With these settings instead of its own."""
-        return ClientSession(values, self.prepared, defaults=self.defaults)
+        return self._with(values, self.prepared, self.numbers)
 
     def with_defaults(self, defaults: Mapping[str, str]) -> ClientSession:
         """A session that begins with ``defaults``, and goes back to them."""
         begun = ClientSession(defaults=defaults).reset()
-        return ClientSession(begun.values, self.prepared, self.user, self.pid, defaults=defaults)
+        return ClientSession(
+            begun.values,
+            self.prepared,
+            self.user,
+            self.pid,
+            defaults=defaults,
+            numbers=self.numbers,
+        )
 
     def reset(self) -> ClientSession:
         """With all settings at their defaults (RESET ALL)."""
@@ -116,13 +141,13 @@ class ClientSession:
         return self.with_values(own)
 
     def without_prepared(self) -> ClientSession:
-        return ClientSession(self.values, {}, defaults=self.defaults)
+        return self._with(self.values, {}, self.numbers)
 
     def with_prepared(self, name: str, prepared: PreparedText | None) -> ClientSession:
         others = {n: p for n, p in self.prepared.items() if n != name}
         if prepared is not None:
             others[name] = prepared
-        return ClientSession(self.values, others, defaults=self.defaults)
+        return self._with(self.values, others, self.numbers)
 
     def encode(self) -> bytes:
         """Raises LimitExceeded."""
@@ -130,7 +155,10 @@ class ClientSession:
             name: [p.text, None if p.types is None else codec.encode_types(p.types).hex()]
             for name, p in self.prepared.items()
         }
-        data = json.dumps([dict(self.values), prepared], separators=(",", ":")).encode()
+        parts: list[object] = [dict(self.values), prepared]
+        if self.numbers:
+            parts.append(list(self.numbers.items()))
+        data = json.dumps(parts, separators=(",", ":")).encode()
         if len(data) > SESSION_SIZE_MAX:
             raise LimitExceeded(
                 f"settings and prepared statements of a client take more than "
@@ -148,10 +176,12 @@ def decode_session(data: bytes) -> ClientSession:
     if not data:
         return NO_SESSION
     try:
-        values, prepared = json.loads(data)
+        values, prepared, *more = json.loads(data)
+        numbers = {int(number): int(value) for number, value in (more[0] if more else ())}
         return ClientSession(
             {str(name).lower(): str(value) for name, value in values.items()},
             {str(name): _prepared(*entry) for name, entry in prepared.items()},
+            numbers=numbers,
         )
     except (ValueError, TypeError, AttributeError) as problem:
         raise ProtocolError("the client's session cannot be read") from problem

@@ -20,6 +20,7 @@ from remuda.plan.codec import encode_plan
 from remuda.plan.expression import Literal
 from remuda.plan.logical import Logical, Project, Scan, Sort, Supplied, inputs_of
 from remuda.plan.physical import PhysicalPlan
+from remuda.plan.sequence_calls import SequenceCall
 from remuda.plan.uses import operators_of
 from remuda.planner.constant_read import ConstantRead, constant_read
 from remuda.planner.context import PlanningContext
@@ -144,6 +145,7 @@ class PlannedRecursion:
     base: PlannedQuery
     step: PlannedQuery | None
     distinct: bool
+    calls: tuple[SequenceCall, ...] = ()
 
     @property
     def queries(self) -> tuple[PlannedQuery, ...]:
@@ -447,6 +449,7 @@ def _supply(
         _query(definition.base, names, types, environment),
         None if definition.step is None else _query(definition.step, names, types, environment),
         definition.distinct,
+        definition.calls,
     )
     return PlannedSupply(node.relation, recursion, enough)
 

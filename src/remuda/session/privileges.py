@@ -11,8 +11,9 @@ from dataclasses import dataclass, replace
 from remuda.catalog.catalog import Catalog
 from remuda.catalog.edits import DropMap, DropView, Edit, PutMap, PutView
 from remuda.catalog.users import ALL, Role, User, lacking
-from remuda.datatypes.schema import ViewDefinition
+from remuda.datatypes.schema import MapSchema, ViewDefinition
 from remuda.plan.logical import Logical, Recursion, Scan, Supplied
+from remuda.plan.sequence_calls import CURRVAL, SequenceCall
 from remuda.plan.uses import operators_of
 from remuda.sql.scope.statements import (
     AnalyzeStatement,
@@ -39,14 +40,17 @@ class Need:
 
     role: Role | None
     name: str
+    owner: str = ""
+    """The map whose column owns the sequence ``name``: the role on that map is enough."""
 
 
 def check_needs(user: User, needs: Iterable[Need]) -> None:
     """Raises InsufficientPrivilege."""
     for need in needs:
         if need.role is not None:
-            user.require(need.role, need.name)
-        elif not user.sees(need.name):
+            if not need.owner or not user.has(need.role, need.owner):
+                user.require(need.role, need.name)
+        elif not user.sees(need.name) and not (need.owner and user.sees(need.owner)):
             raise lacking(user.name, Role.READ, need.name)
 
 
@@ -58,18 +62,19 @@ def needs_of(statement: BoundStatement, catalog: Catalog) -> tuple[Need, ...]:
 def _needs(statement: BoundStatement, catalog: Catalog) -> Iterator[Need]:
     match statement:
         case BoundQuery(plan=plan):
-            yield from _reads(plan)
+            yield from _reads(plan, catalog)
         case InsertStatement(schema=schema, source=source):
             yield Need(Role.WRITE, schema.name)
-            yield from _reads(source, but=schema.map_id)
+            yield from _reads(source, catalog, but=schema.map_id)
         case ChangeStatement(schema=schema, source=source):
             yield Need(Role.WRITE, schema.name)
             # What it finds in its own map goes nowhere else, unless RETURNING gives it out.
-            yield from _reads(source, but=None if statement.returning else schema.map_id)
+            but = None if statement.returning else schema.map_id
+            yield from _reads(source, catalog, but=but)
             if statement.returning:
                 yield Need(Role.READ, schema.name)
             if statement.query is not None:
-                yield from _reads(statement.query.plan)
+                yield from _reads(statement.query.plan, catalog)
         case TruncateStatement(schema=schema):
             yield Need(Role.WRITE, schema.name)
         case SnapshotStatement() | ClusterStatement():
@@ -93,15 +98,36 @@ def _definition(statement: BoundStatement, catalog: Catalog) -> Iterator[Need]:
         case CreateAsStatement(schema=schema, source=source):
             yield Need(Role.ADMIN, schema.name)
             if source is not None:
-                yield from _reads(source)
+                yield from _reads(source, catalog)
         case DropIndexStatement(indexes=indexes):
             for map_id, _ in indexes:
                 found = catalog.find_id(map_id)
                 if found is not None:
                     yield Need(Role.ADMIN, found.name)
         case CatalogStatement(edits=edits, finally_=last):
+            owners = _owners(edits, catalog)
             for edit in (*edits, *last):
-                yield from (Need(Role.ADMIN, name) for name in _names(edit, catalog))
+                for name in _names(edit, catalog):
+                    yield Need(Role.ADMIN, name, owners.get(name, ""))
+
+
+def _owners(edits: Iterable[Edit], catalog: Catalog) -> dict[str, str]:
+    """The maps of the columns that own sequences, by the names of these: those that the edits make,
+    too."""
+    links = {link: schema.name for link, (schema, _) in catalog.owners.items()}
+    schemas = [edit.schema for edit in edits if isinstance(edit, PutMap)]
+    for schema in schemas:
+        links.update((link, schema.name) for c in schema.columns for link in c.sequences)
+    return {
+        schema.name: links[schema.sequence.link]
+        for schema in (*catalog.sequences, *schemas)
+        if schema.sequence is not None and schema.sequence.link in links
+    }
+
+
+def need_of_sequence(role: Role, schema: MapSchema, catalog: Catalog) -> Need:
+    owner = catalog.owner(schema)
+    return Need(role, schema.name, "" if owner is None else owner.name)
 
 
 def _names(edit: Edit, catalog: Catalog) -> Iterator[str]:
@@ -117,16 +143,23 @@ def _names(edit: Edit, catalog: Catalog) -> Iterator[str]:
             yield name
 
 
-def _reads(plan: Logical, but: int | None = None) -> Iterator[Need]:
-    """Every map that is read, also in subqueries, views and recursive CTEs."""
+def _reads(plan: Logical, catalog: Catalog, but: int | None = None) -> Iterator[Need]:
+    """Every map that is read, also in subqueries, views and recursive CTEs; every sequence that is
+    called."""
     for node in operators_of(plan):
         match node:
+            case Scan(schema=schema) if schema.sequence is not None:
+                yield need_of_sequence(Role.READ, schema, catalog)
             case Scan(schema=schema) if schema.map_id != but:
                 yield Need(Role.READ, schema.name)
-            case Supplied(definition=Recursion(base=base, step=step)):
-                yield from _reads(base, but)
+            case Supplied(definition=Recursion(base=base, step=step, calls=calls)):
+                yield from _reads(base, catalog, but)
                 if step is not None:
-                    yield from _reads(step, but)
+                    yield from _reads(step, catalog, but)
+                for call in calls:
+                    found = catalog.find_id(call.map_id) if call.map_id else None
+                    if found is not None:
+                        yield need_of_sequence(role_of(call), found, catalog)
 
 
 def _maps_of(view: ViewDefinition, catalog: Catalog) -> Iterator[str]:
@@ -139,13 +172,26 @@ def _maps_of(view: ViewDefinition, catalog: Catalog) -> Iterator[str]:
             yield from _maps_of(inner, catalog)
 
 
+def role_of(call: SequenceCall) -> Role:
+    return Role.READ if call.function == CURRVAL else Role.WRITE
+
+
 def visible(catalog: Catalog, user: User) -> Catalog:
     """The relations that the user may know of: maps with any role on them, and views over such maps
     alone."""
-    maps = tuple(schema for schema in catalog.maps if user.sees(schema.name))
+    maps = tuple(
+        schema
+        for schema in catalog.maps
+        if user.sees(schema.name) or _sees_owner(catalog, user, schema)
+    )
     views = tuple(
         view for view in catalog.views if all(user.sees(name) for name in _maps_of(view, catalog))
     )
     if len(maps) == len(catalog.maps) and len(views) == len(catalog.views):
         return catalog
     return replace(catalog, maps=maps, views=views)
+
+
+def _sees_owner(catalog: Catalog, user: User, schema: MapSchema) -> bool:
+    owner = catalog.owner(schema)
+    return owner is not None and user.sees(owner.name)

@@ -130,6 +130,8 @@ class Results:
         """Told of the end: the error, and the rows and bytes of the result."""
         self.transaction: Callable[[], user_pb2.TransactionStatus | None] = lambda: None
         """What the client is told of its transaction, when the end has come."""
+        self.session: Callable[[], bytes | None] = lambda: None
+        """The session of a statement that does not set it, if the statement has changed it."""
 
     @property
     def enough(self) -> bool:
@@ -206,6 +208,8 @@ class Results:
         rows = self.rows if affected_rows is None else affected_rows
         self.on_finish(error, rows, self.bytes)
         transaction = self.transaction()
+        if session is None:
+            session = self.session()
         self._wire.finish(End(error, tag, self.rows, affected_rows, session, transaction))
 
 

@@ -59,6 +59,14 @@ class ClientTable:
             client.statements.pop(statement.query, None)
             client.cursors.pop(statement.query, None)
 
+    def keep(self, statement: Statement, session: ClientSession | None) -> bytes | None:
+        """The session that the client of a statement has from now on, as it sends it along; None:
+        it is as it was."""
+        client = self._clients.get(statement.channel)
+        if client is not None and client.kept and session is not None:
+            client.session = session
+        return None if session is None else session.encode()
+
     def all(self) -> list[tuple[ClientChannel, Client]]:
         return list(self._clients.items())
 

@@ -110,7 +110,13 @@ class OpenTransaction:
             "transaction_isolation": self.isolation.value,
             "transaction_read_only": "on" if self.read_only else "off",
         }
-        return ClientSession(values, session.prepared, session.user, defaults=session.defaults)
+        return ClientSession(
+            values,
+            session.prepared,
+            session.user,
+            defaults=session.defaults,
+            numbers=session.numbers,
+        )
 
     def check(self) -> None:
         """Raises FailedTransaction when a statement of it has failed."""

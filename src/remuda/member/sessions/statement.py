@@ -87,6 +87,8 @@ class Progress:
     """It writes rows, in a commit of its own."""
     committing: bool = False
     """The commit of what it writes has begun: nothing stops it any more."""
+    numbers: dict[int, int] = field(default_factory=dict)
+    """The last number that it has taken of each sequence, the latest one last."""
     job: str = ""
     """Of its write that waits for the turn of a map, or has it."""
     spares_transaction: bool = False
@@ -263,6 +265,11 @@ class Statement:
             raise self.error from None
         finally:
             self.progress.on_error = None
+
+    def with_numbers(self) -> ClientSession | None:
+        """The session with the numbers of sequences that it has taken; None: it has taken none."""
+        numbers = self.progress.numbers
+        return self.sent.with_numbers(numbers) if numbers else None
 
     def close(self) -> None:
         """It is over: free what is kept for it."""

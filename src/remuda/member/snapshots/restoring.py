@@ -10,6 +10,7 @@ this member is lost, the others drop them.
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import logging
 from collections import Counter, deque
 from collections.abc import Awaitable, Callable, Collection, Sequence
@@ -44,6 +45,7 @@ from remuda.member.system.system_state import SystemState
 from remuda.rpc.messages import control_pb2
 from remuda.snapshot.catalog import read_catalog
 from remuda.snapshot.plans import planned
+from remuda.sql.definitions.sequences import owned_by, with_renamed_sequence
 from remuda.sql.scope.statements import CreateIndexStatement
 from remuda.sql.text.suggest import did_you_mean
 from remuda.sql.trees.snapshot import RestoreSnapshotTree
@@ -130,6 +132,7 @@ class SnapshotRestoring:
             await self._look(task, path, maps)
             return maps
         restore = f"{self._core.world.chance.bits(64):016x}"
+        maps = _relinked(maps, restore)
         self._running.add(restore)
         try:
             await self._restore(task, restore, path, maps, views)
@@ -484,14 +487,62 @@ def _chosen(path: RestorePlan, catalog: Catalog, tree: RestoreSnapshotTree) -> l
                 f'cut {cut.version} of snapshot {cut.name} has no map "{name}"',
                 hint=did_you_mean(name, names),
             )
-        rows = next((each.rows for each in path.base.maps if each.map_id == schema.map_id), 0)
-        objects = [each for each in path.base.data if each.map_id == schema.map_id]
-        found.append(RestoredMap(schema, new, rows, objects))
+        found.append(_restored(path, schema, new))
+    found += _owned(path, catalog, found)
     news = [each.name for each in found]
     for name in news:
         if news.count(name) > 1:
             raise DuplicateMap(f'two maps would be restored as "{name}"')
     return found
+
+
+def _restored(path: RestorePlan, schema: MapSchema, new: str) -> RestoredMap:
+    rows = next((each.rows for each in path.base.maps if each.map_id == schema.map_id), 0)
+    objects = [each for each in path.base.data if each.map_id == schema.map_id]
+    return RestoredMap(schema, new, rows, objects)
+
+
+def _owned(path: RestorePlan, catalog: Catalog, found: list[RestoredMap]) -> list[RestoredMap]:
+    """The sequences that columns of the maps own, which come with them. That of a map with a new
+    name gets one as well."""
+    there = {each.schema.map_id for each in found}
+    more: list[RestoredMap] = []
+    for each in found:
+        for column in each.schema.columns:
+            for schema in owned_by(catalog, [column]):
+                if schema.map_id not in there:
+                    renamed = each.name != each.schema.name
+                    name = f"{each.name}_{column.name}_seq" if renamed else schema.name
+                    more.append(_restored(path, schema, name))
+    return more
+
+
+def _relinked(maps: Sequence[RestoredMap], salt: str) -> list[RestoredMap]:
+    """Columns and sequences of a restore know each other by numbers of its own, and defaults name
+    the sequences by their new names: the maps of the snapshot may be there as well."""
+    names = [(each.schema.name, each.name) for each in maps if each.schema.sequence is not None]
+    found: list[RestoredMap] = []
+    for each in maps:
+        schema = each.schema
+        for old, new in names:
+            if old != new:
+                schema = with_renamed_sequence(schema, old, new)
+        if schema.sequence is not None:
+            link = _link(schema.sequence.link, salt)
+            schema = replace(schema, sequence=replace(schema.sequence, link=link))
+        columns = tuple(
+            replace(column, sequences=tuple(_link(link, salt) for link in column.sequences))
+            if column.sequences
+            else column
+            for column in schema.columns
+        )
+        found.append(replace(each, schema=replace(schema, columns=columns)))
+    return found
+
+
+def _link(link: int, salt: str) -> int:
+    digest = hashlib.blake2b(f"{link} {salt}".encode(), digest_size=8).digest()
+    return int.from_bytes(digest, "big", signed=True)
 
 
 def _fresh(schema: MapSchema) -> MapSchema:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from remuda.errors import WrongObjectType
 from remuda.member.base.core import Call, Core
 from remuda.member.membership.catalog_service import CatalogService
 from remuda.member.statements.statistics_service import ClusterStatistics
@@ -36,7 +37,7 @@ class CatalogRequests:
             RpcType.CLUSTER_INFO,
             user_pb2.ClusterInfo(
                 view=codec.encode_view(core.view),
-                maps=[codec.encode_schema(schema) for schema in seen.maps],
+                maps=[codec.encode_schema(schema) for schema in seen.tables],
                 context=core.context(),
                 catalog_version=core.catalog.version,
                 member=core.number,
@@ -46,6 +47,10 @@ class CatalogRequests:
     async def _describe(self, call: Call) -> None:
         message = user_pb2.MapName.FromString(call.pbody)
         schema = self._core.schema(message.name)
+        if schema.sequence is not None:
+            raise WrongObjectType(
+                f'"{schema.name}" is a sequence, no map', hint="Use client.ids, or SQL's nextval."
+            )
         description = user_pb2.MapDescription(
             schema=codec.encode_schema(schema), catalog_version=self._core.catalog.version
         )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from typing import Final, TypeAlias
 
@@ -15,6 +15,7 @@ from remuda.errors import DuplicateMap, RemudaError, SchemaChanged
 from remuda.member.base.core import Core
 from remuda.member.membership.catalog_service import CatalogService
 from remuda.member.queries.queries import Queries
+from remuda.member.sequences.states import NewState, Sequences
 from remuda.member.sessions.statement import Statement
 from remuda.member.state.log import fields
 from remuda.member.statements.index_service import IndexService
@@ -28,6 +29,7 @@ from remuda.sql.scope.statements import (
     CreateAsStatement,
     CreateIndexStatement,
     InsertStatement,
+    NumbersFrom,
     Verification,
 )
 
@@ -48,8 +50,10 @@ class Definitions:
         plans: Plans,
         runs: Runs,
         indexes: IndexService,
+        sequences: Sequences,
         insert: Insert,
     ) -> None:
+        self._sequences = sequences
         self._core = core
         self._queries = queries
         self._catalog = catalog
@@ -63,6 +67,17 @@ class Definitions:
         verification finds: then the catalog is as it was."""
         if not found.edits:
             return
+        await self._changed(found, statement)
+        await self.set_numbers(found.numbers)
+
+    async def set_numbers(self, numbers: Sequence[NumbersFrom]) -> None:
+        """Raises OutcomeUnknown."""
+        for each in numbers:
+            schema = self._core.catalog.find(each.name)
+            if schema is not None:  # else somebody has dropped or renamed it already
+                await self._sequences.set(schema.map_id, NewState(each.value, each.is_called))
+
+    async def _changed(self, found: CatalogStatement, statement: Statement) -> None:
         for edit in found.edits:
             if isinstance(edit, PutMap):
                 await self._indexes.admit(edit.schema)

@@ -30,6 +30,7 @@ from remuda.member.queries.own_partitions import own_partitions
 from remuda.member.queries.queries import Queries
 from remuda.member.queries.query_start import Placed, QueryStart, place, place_here
 from remuda.member.queries.query_state import Initiated
+from remuda.member.sequences.calls import SequenceCalls
 from remuda.member.sessions.statement import Statement
 from remuda.member.state.routing import Router
 from remuda.member.statements.admission import AdmissionGate
@@ -42,10 +43,11 @@ from remuda.plan.physical import (
     Pruning,
     TableScan,
 )
+from remuda.plan.sequence_calls import SequenceCall
 from remuda.planner.fragments import PRUNED_KEYS_MAX
 from remuda.query.ids import QueryId
 from remuda.session.parameters import clock_values
-from remuda.session.planning import PlannedQuery
+from remuda.session.planning import PlannedQuery, PlannedSupply
 
 INTERNAL_PAGE_ROWS = 64 * 1024
 LEASE_ATTEMPTS = 5
@@ -55,8 +57,16 @@ LEASE_ATTEMPTS = 5
 class Runs:
     """``supplies`` are the relations that are no maps; whoever has one registers it there."""
 
-    def __init__(self, core: Core, hop: Hop, membership: Membership, queries: Queries) -> None:
+    def __init__(
+        self,
+        core: Core,
+        hop: Hop,
+        membership: Membership,
+        queries: Queries,
+        sequences: SequenceCalls,
+    ) -> None:
         self._core = core
+        self._sequences = sequences
         self._hop = hop
         self._membership = membership
         self._queries = queries
@@ -82,7 +92,7 @@ class Runs:
             await core.until_ready()
         start = self._placed(statement, query, values, page_rows)
         others = {member for member in start.participants if member != core.number}
-        if not statement.local and any(supply.recursion for supply in query.supplied):
+        if not statement.local and any(map(_reads_maps, query.supplied)):
             core.require_all_reached()
             others.update(member for member in core.live_members() if member != core.number)
         for member in others:
@@ -258,8 +268,11 @@ class Runs:
         async def known(relation: str) -> SuppliedRows:
             return await self.supplies.rows(relation, fixed)
 
+        async def numbered(calls: tuple[SequenceCall, ...], page: pa.RecordBatch) -> pa.RecordBatch:
+            return await self._sequences.made(statement, calls, page)
+
         memory = statement_account(self._core)
-        evaluation = Evaluation(run, known, statement.check, memory)
+        evaluation = Evaluation(run, known, numbered, statement.check, memory)
         statement.progress.on_closed.append(evaluation.close)
         self.active[statement.query] = start.read_timestamp
         try:
@@ -314,3 +327,11 @@ def _in_transaction(statement: Statement, start: QueryStart, core: Core) -> Quer
     transaction.note_query(start, locking=statement.locking)
     maps = [dependency.map_id for dependency in start.plan.dependencies]
     return replace(start, overlay=transaction.overlay(maps, core))
+
+
+def _reads_maps(supply: PlannedSupply) -> bool:
+    """Whether the relation is made by queries that read maps."""
+    return supply.recursion is not None and any(
+        query.plan.dependencies or any(map(_reads_maps, query.supplied))
+        for query in supply.recursion.queries
+    )

@@ -14,11 +14,13 @@ from typing import Final, TypeAlias
 
 import pyarrow as pa
 
+from remuda.datatypes.sql import BIGINT
 from remuda.execution.context import SuppliedRows
 from remuda.execution.memory import MemoryAccount, Reservation
 from remuda.execution.rounds import NewRows, Rounds, WorkingTable, beyond_rounds
 from remuda.execution.stored_rows import StoredRows
 from remuda.plan.physical import Site
+from remuda.plan.sequence_calls import SequenceCall
 from remuda.session.planning import PlannedQuery, PlannedRecursion, PlannedSupply
 
 ITERATIONS_MAX: Final = 100_000
@@ -26,6 +28,10 @@ ITERATIONS_MAX: Final = 100_000
 Tables: TypeAlias = dict[str, SuppliedRows]
 Run: TypeAlias = Callable[[PlannedQuery, Tables, Rounds | None], AsyncGenerator[pa.RecordBatch]]
 """Runs a query over relations, once or in rounds, and hands out its pages in engine form."""
+Numbered: TypeAlias = Callable[
+    [tuple[SequenceCall, ...], pa.RecordBatch], Awaitable[pa.RecordBatch]
+]
+"""Makes calls of sequences for each row of a page: the page with their results."""
 
 
 class Evaluation:
@@ -35,11 +41,13 @@ class Evaluation:
         self,
         run: Run,
         known: Callable[[str], Awaitable[SuppliedRows]],
+        numbered: Numbered,
         check: Callable[[], None],
         memory: MemoryAccount,
     ) -> None:
         """``known`` gives the rows of a relation by name, ``check`` raises when the statement is
         not wanted any more, ``memory`` bounds what all relations together hold."""
+        self._numbered = numbered
         self._run = run
         self._known = known
         self._check = check
@@ -56,7 +64,8 @@ class Evaluation:
         self._kept = []
 
     def _stored(self, recursion: PlannedRecursion, held: Reservation) -> StoredRows:
-        rows = StoredRows([column.type for column in recursion.base.columns], held.beside())
+        types = [column.type for column in recursion.base.columns]
+        rows = StoredRows([*types, *(BIGINT for _ in recursion.calls)], held.beside())
         self._kept.append(rows)
         return rows
 
@@ -77,7 +86,7 @@ class Evaluation:
         if step is None:
             held = Reservation(self._memory, f'query "{recursion.name}"')
             found = self._stored(recursion, held)
-            await self._gather(recursion.base, tables, held, (found,))
+            await self._gather(recursion.base, tables, held, (found,), calls=recursion.calls)
             return found
         stable = [inner for inner in step.supplied if not inner.mentions(recursion.working)]
         await self.fill(stable, tables)
@@ -121,11 +130,15 @@ class Evaluation:
         new: NewRows | None = None,
         *,
         rounds: Rounds | None = None,
+        calls: tuple[SequenceCall, ...] = (),
     ) -> None:
-        """Store what the query gives; with ``new``, without what was there before."""
+        """Store the rows of the query, with the results of ``calls`` for each row. With ``new``,
+        rows that were there before are left out."""
         async with contextlib.aclosing(self._run(query, tables, rounds)) as pages:
             async for page in pages:
                 fresh = page if new is None else new.of(page)
+                if calls and fresh.num_rows:
+                    fresh = await self._numbered(calls, fresh)
                 if fresh.num_rows:
                     if new is not None:
                         held.grow(new.growth())

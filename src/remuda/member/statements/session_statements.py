@@ -73,8 +73,7 @@ class Sessions:
                     self._named(session, name)
                     return session.with_prepared(name, None), "DEALLOCATE"
                 case DiscardTree(what):
-                    fresh = session.without_prepared().reset()
-                    return fresh if what == "ALL" else session, f"DISCARD {what}"
+                    return _discarded(session, what), f"DISCARD {what}"
                 case CloseTree(name=None):
                     return session, "CLOSE CURSOR ALL"
                 case CloseTree(name=name):
@@ -210,3 +209,9 @@ def _argument_values(
     bound_arguments, clock = with_clock_parameters(bound_arguments, 0)
     moments = clock_values(clock, now_micros)
     return tuple(evaluate_constant(argument, moments) for argument in bound_arguments)
+
+
+def _discarded(session: ClientSession, what: str) -> ClientSession:
+    if what == "ALL":
+        return replace(session.without_prepared().reset(), numbers={})
+    return replace(session, numbers={}) if what == "SEQUENCES" else session

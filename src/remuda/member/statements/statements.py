@@ -27,6 +27,8 @@ from remuda.member.membership.catalog_service import CatalogService
 from remuda.member.membership.membership import Membership
 from remuda.member.queries.cursors import Cursor, Results
 from remuda.member.queries.queries import Queries
+from remuda.member.sequences.calls import SequenceCalls
+from remuda.member.sequences.states import Sequences
 from remuda.member.sessions.client_table import ClientTable
 from remuda.member.sessions.keys import KeyReader
 from remuda.member.sessions.open_transaction import OpenTransaction
@@ -119,11 +121,13 @@ class Statements:
         self._catalog = catalog
         self.reads = reads
         self.by_key = KeyedWrites(core, peers, maps)
+        self.sequences = Sequences(core, peers, maps)
+        catalog.on_dropped.append(self.sequences.forget)
         self._indexes = indexes
         self._plans = plans
         self.clients = self._clients = ClientTable(core)
         self.running = self.clients.running
-        self._runs = Runs(core, hop, membership, queries)
+        self._runs = Runs(core, hop, membership, queries, SequenceCalls(core, self.sequences))
         self.supplies = self._runs.supplies
         self.gate = self._runs.gate
         self.history = QueryHistory(core)
@@ -157,6 +161,7 @@ class Statements:
             plans=plans,
             runs=self._runs,
             indexes=indexes,
+            sequences=self.sequences,
             insert=self._writes.insert,
         )
 
@@ -357,6 +362,7 @@ class Statements:
 
         results.on_finish = finished
         results.transaction = lambda: self._transactions.status(statement)
+        results.session = lambda: self._clients.keep(statement, statement.with_numbers())
         return results
 
     # --- running ------------------------------------------------------------------------------
@@ -377,8 +383,9 @@ class Statements:
                 self._done(statement, "INSERT", rows)
             case PlannedChange():
                 await self._change(statement, found, values)
-            case TruncateStatement(schema):
+            case TruncateStatement(schema, numbers):
                 await self._writes.truncate(statement, schema)
+                await self._definitions.set_numbers(numbers)
                 self._done(statement, "TRUNCATE TABLE", 0)
             case PlannedExplain():
                 lines = await self.spark.explained(statement, found, values)
@@ -448,15 +455,8 @@ class Statements:
     def _session_changed(
         self, statement: Statement, session: ClientSession | None, tag: str
     ) -> None:
-        self._results(statement).finish(tag=tag, session=self._kept(statement, session))
+        self._results(statement).finish(tag=tag, session=self._clients.keep(statement, session))
         self.closed(statement)
-
-    def _kept(self, statement: Statement, session: ClientSession | None) -> bytes | None:
-        """None: it is as it was."""
-        client = self._clients.get(statement.channel)
-        if client is not None and client.kept and session is not None:
-            client.session = session
-        return None if session is None else session.encode()
 
     def _done(self, statement: Statement, tag: str, affected_rows: int) -> None:
         self._results(statement).finish(tag=tag, affected_rows=affected_rows)
@@ -575,7 +575,7 @@ class Statements:
         statement.check()  # it may have been among those that it has ended
         results = self._results(statement, shape)
         results.pages(rows, statement.page_rows)
-        results.finish(session=self._kept(statement, session))
+        results.finish(session=self._clients.keep(statement, session))
         self.closed(statement)
 
     # --- state --------------------------------------------------------------------------------

@@ -31,8 +31,8 @@ from remuda.member.base.core import Core
 from remuda.member.base.round import NO_ANSWER, PATIENCE, listed, no_answer
 from remuda.member.sessions.statement import Statement
 from remuda.member.statements.index_service import IndexService
+from remuda.member.statements.statements import Statements
 from remuda.member.statements.statistics_service import ClusterStatistics
-from remuda.member.statements.supplied_relations import Supplies
 from remuda.member.system.activity_relations import ActivityRelations
 from remuda.member.system.activity_report import ActivityReport
 from remuda.member.system.query_relations import QueryRelations
@@ -41,6 +41,7 @@ from remuda.rpc.messages import control_pb2
 from remuda.session.settings import SETTINGS
 from remuda.session.system import information_schema, pg_catalog
 from remuda.session.system.roles import rows_of_roles
+from remuda.session.system.sequences import pg_sequences
 
 Row = tuple[Any, ...]
 
@@ -77,7 +78,7 @@ class SystemRelations:
         *,
         statistics: ClusterStatistics,
         indexes: IndexService,
-        supplies: Supplies,
+        statements: Statements,
         queries: QueryRelations,
         activity: ActivityReport,
     ) -> None:
@@ -85,6 +86,8 @@ class SystemRelations:
         self._core = core
         self._state = state
         self._statistics = statistics
+        self._sequences = statements.sequences
+        supplies = statements.supplies
         from_catalog = {
             INFORMATION_SCHEMA: information_schema.ROWS,
             PG_CATALOG: pg_catalog.ROWS,
@@ -108,6 +111,7 @@ class SystemRelations:
             "sys.indexes": self._indexes,
             "sys.settings": self._settings,
             "pg_catalog.pg_settings": self._pg_settings,
+            "pg_catalog.pg_sequences": self._pg_sequences,
             **activities.suppliers(),
             **{f"pg_catalog.{name}": self._roles(name) for name in rows_of_roles(())},
         }
@@ -126,6 +130,12 @@ class SystemRelations:
             return engine_rows(relation, list(named(relation, rows, statement.session.database)))
 
         return supply
+
+    async def _pg_sequences(self, statement: Statement) -> Iterable[Row]:
+        catalog = self._seen(statement)
+        states = await asyncio.gather(*map(self._sequences.state, catalog.sequences))
+        ids = (schema.map_id for schema in catalog.sequences)
+        return list(pg_sequences(catalog, dict(zip(ids, states, strict=True))))
 
     def _seen(self, statement: Statement) -> Catalog:
         """What of the catalog its user may see."""
@@ -219,7 +229,7 @@ class SystemRelations:
     async def _maps(self, statement: Statement) -> Iterable[Row]:
         answers = await self._state.answered()
         found: list[Row] = []
-        for schema in self._seen(statement).maps:
+        for schema in self._seen(statement).tables:
             parts = [p for s in answers.known.values() for p in s.maps if p.map_id == schema.map_id]
             rows = [part.rows for part in parts]
             found.append(
@@ -264,7 +274,7 @@ class SystemRelations:
         return [*rows, *(no_answer(number, 0, 3) for number in answers.silent)]
 
     async def _map_parts(self, statement: Statement) -> Iterable[Row]:
-        names = {schema.map_id: schema.name for schema in self._seen(statement).maps}
+        names = {schema.map_id: schema.name for schema in self._seen(statement).tables}
         answers = await self._state.answered()
         rows: list[Row] = [
             (
@@ -285,10 +295,10 @@ class SystemRelations:
 
     async def _columns(self, statement: Statement) -> Iterable[Row]:
         catalog = self._seen(statement)
-        fetching = self._core.spawn(self._statistics.refresh(catalog.maps), "taking statistics")
+        fetching = self._core.spawn(self._statistics.refresh(catalog.tables), "taking statistics")
         await asyncio.wait([fetching], timeout=PATIENCE)
         found: list[Row] = []
-        for schema in catalog.maps:
+        for schema in catalog.tables:
             known = self._statistics.statistics(schema)
             for place, column in enumerate(schema.shown, 1):
                 about = known.columns.get(column.name) if known is not None else None

@@ -10,8 +10,10 @@ from remuda.catalog.pg_objects import SCHEMAS, Relation, relations
 from remuda.catalog.pg_types import data_type, udt_name
 from remuda.catalog.system_relations import DATABASE, OWNER, PUBLIC
 from remuda.datatypes.schema import Column, MapSchema
+from remuda.datatypes.sequences import RANGES
 from remuda.datatypes.sql import FRACTION_MAX, TIME_KINDS, Kind, SqlType
 from remuda.sql.definitions.constraints import condition_columns
+from remuda.sql.definitions.sequences import uses
 
 Row = tuple[Any, ...]
 _OCTETS: Final = 4
@@ -35,6 +37,8 @@ def catalog_name(_catalog: Catalog) -> Iterator[Row]:
 
 def tables(catalog: Catalog) -> Iterator[Row]:
     for r in relations(catalog):
+        if r.kind == "S":
+            continue
         kind = "BASE TABLE" if r.kind == "r" else "VIEW"
         insertable = _answer(isinstance(r.source, MapSchema))
         yield (
@@ -44,20 +48,50 @@ def tables(catalog: Catalog) -> Iterator[Row]:
 
 def columns(catalog: Catalog) -> Iterator[Row]:
     for relation in relations(catalog):
+        if relation.kind == "S":
+            continue
         for place, column in enumerate(relation.columns, 1):
-            yield _column(relation, place, column)
+            yield _column(relation, place, column, _identity(catalog, column))
 
 
-def _column(relation: Relation, place: int, column: Column) -> Row:
+def sequences(catalog: Catalog) -> Iterator[Row]:
+    for schema in catalog.sequences:
+        options = schema.sequence
+        assert options is not None
+        owner = catalog.owners.get(options.link)
+        if owner is not None and owner[1].identity is not None:
+            continue  # PostgreSQL does not list those of identity columns either
+        bits = _INTEGER_BITS[RANGES[options.type][0].kind]
+        yield (
+            DATABASE, PUBLIC, schema.name, options.type, bits, 2, 0,
+            *map(str, (options.start, options.minimum, options.maximum, options.increment)),
+            _answer(options.cycle),
+        )  # fmt: skip
+
+
+def _identity(catalog: Catalog, column: Column) -> Row:
+    """is_identity and the columns that follow it."""
+    if column.identity is None:
+        return "NO", None, None, None, None, None, "NO"
+    found = [s.sequence for s in catalog.sequences if s.sequence and uses(column, s.name)]
+    shown = [(o.start, o.increment, o.maximum, o.minimum, o.cycle) for o in found]
+    for start, increment, maximum, minimum, cycle in shown[:1]:
+        numbers = map(str, (start, increment, maximum, minimum))
+        return "YES", column.identity.value, *numbers, _answer(cycle)
+    return "YES", column.identity.value, None, None, None, None, "NO"
+
+
+def _column(relation: Relation, place: int, column: Column, identity: Row) -> Row:
     t = column.type
-    default = column.default.text if column.default is not None else None
+    shown = column.default if column.identity is None else None
+    default = None if shown is None else shown.text
     return (
         DATABASE, relation.schema, relation.name, column.name, place, default,
         _answer(column.nullable), data_type(t), t.length, _octets(t), *_number(t),
         _second_digits(t), _interval_type(t), None,
         None, None, None, None, None, None, None, None, None,
-        DATABASE, "pg_catalog", udt_name(t), None, None, None, None, str(place), "NO", "NO",
-        None, None, None, None, None, "NO", "NEVER", None,
+        DATABASE, "pg_catalog", udt_name(t), None, None, None, None, str(place), "NO", *identity,
+        "NEVER", None,
         _answer(isinstance(relation.source, MapSchema)),
     )  # fmt: skip
 
@@ -104,7 +138,7 @@ def view_table_usage(catalog: Catalog) -> Iterator[Row]:
 
 
 def table_constraints(catalog: Catalog) -> Iterator[Row]:
-    for schema in catalog.maps:
+    for schema in catalog.tables:
         for name, kind in _constraints(schema):
             yield (
                 DATABASE, PUBLIC, name, DATABASE, PUBLIC, schema.name, kind, "NO", "NO", "YES",
@@ -132,7 +166,7 @@ def _not_nulls(schema: MapSchema) -> Iterator[tuple[str, str]]:
 
 
 def key_column_usage(catalog: Catalog) -> Iterator[Row]:
-    for schema in catalog.maps:
+    for schema in catalog.tables:
         for constraint, columns in _keys(schema):
             for place, name in enumerate(columns, 1):
                 yield (
@@ -150,7 +184,7 @@ def _keys(schema: MapSchema) -> Iterator[tuple[str, tuple[str, ...]]]:
 
 
 def constraint_column_usage(catalog: Catalog) -> Iterator[Row]:
-    for schema in catalog.maps:
+    for schema in catalog.tables:
         for constraint, columns in _keys(schema):
             for name in columns:
                 yield DATABASE, PUBLIC, schema.name, name, DATABASE, PUBLIC, constraint
@@ -161,7 +195,7 @@ def constraint_column_usage(catalog: Catalog) -> Iterator[Row]:
 
 
 def check_constraints(catalog: Catalog) -> Iterator[Row]:
-    for schema in catalog.maps:
+    for schema in catalog.tables:
         for check in schema.checks:
             yield DATABASE, PUBLIC, check.name, f"({check.text})"
         for name, column in _not_nulls(schema):
@@ -184,7 +218,7 @@ ROWS: Final[dict[str, Callable[[Catalog], Iterable[Row]]]] = {
     "constraint_column_usage": constraint_column_usage,
     "check_constraints": check_constraints,
     "referential_constraints": _nothing,
-    "sequences": _nothing,
+    "sequences": sequences,
     "routines": _nothing,
     "parameters": _nothing,
     "triggers": _nothing,

@@ -46,6 +46,7 @@ from remuda.session.system.access_methods import (
 )
 from remuda.session.system.functions import pg_operator, pg_proc
 from remuda.session.system.rows import Row, row
+from remuda.session.system.sequences import pg_depend, pg_sequence, with_identity
 from remuda.sql.definitions.constraints import condition_columns
 
 UTF8: Final = 6
@@ -101,7 +102,9 @@ def pg_attribute(catalog: Catalog) -> Iterator[Row]:
         is_view = isinstance(relation.source, ViewDefinition)
         for place, c in enumerate(relation.columns, 1):
             not_null = not (c.nullable or is_view)
-            yield _attribute(relation.oid, c.name, place, c.type, not_null, c.default is not None)
+            shown = c.default is not None and c.identity is None
+            found = _attribute(relation.oid, c.name, place, c.type, not_null, shown)
+            yield found if c.identity is None else with_identity(found, c.identity)
     for index in indexes(catalog):
         for place, name in enumerate(index.columns, 1):
             column = index.schema.column(name)
@@ -125,7 +128,7 @@ def _attribute(  # noqa: PLR0917 (the parts of one row)
 def pg_attrdef(catalog: Catalog) -> Iterator[Row]:
     for schema in catalog.maps:
         for column in schema.shown:
-            if column.default is not None:
+            if column.default is not None and column.identity is None:
                 yield row(
                     "pg_attrdef", oid=column.default_oid, adrelid=schema.oid,
                     adnum=number_of(schema, column.name), adbin=column.default.text,
@@ -247,7 +250,7 @@ def pg_views(catalog: Catalog) -> Iterator[Row]:
 def sqlite_master(catalog: Catalog) -> Iterator[Row]:
     """SQLite's list of tables, views and indexes. A tool that asks it, as pandas does of
     connections that it does not know, goes on with statements that mean the same here."""
-    for schema in catalog.maps:
+    for schema in catalog.tables:
         yield "table", schema.name, schema.name, 0, definition_of(schema)
     for view in catalog.views:
         yield "view", view.name, view.name, 0, definition_of(view)
@@ -311,6 +314,8 @@ ROWS: Final[dict[str, Callable[[Catalog], Iterable[Row]]]] = {
     "pg_language": pg_language,
     "pg_operator": pg_operator,
     "pg_proc": pg_proc,
+    "pg_sequence": pg_sequence,
+    "pg_depend": pg_depend,
     "pg_get_keywords": pg_get_keywords,
 }
 """Other objects (triggers, rules, policies, enumerations, ...) do not exist in the grid: their

@@ -1,0 +1,220 @@
+"""Calls of sequences, made for rows that the initiator has (``plan.sequence_calls``)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+
+from remuda.catalog.catalog import Catalog
+from remuda.catalog.pg_objects import relations
+from remuda.datatypes.schema import MapSchema
+from remuda.datatypes.sequences import NumberBlock
+from remuda.errors import (
+    InvalidParameterValue,
+    NumberNotDefined,
+    SchemaChanged,
+    UndefinedMap,
+    WrongObjectType,
+)
+from remuda.member.base.core import Core
+from remuda.member.sequences.states import NewState, Sequences
+from remuda.member.sessions.statement import Statement
+from remuda.plan.sequence_calls import CURRVAL, LASTVAL, NEXTVAL, SETVAL, SequenceCall
+from remuda.session.privileges import check_needs, need_of_sequence, role_of
+
+TAKEN_MAX: Final = 65_536
+"""Numbers that are taken at a time."""
+
+
+class SequenceCalls:
+    def __init__(self, core: Core, sequences: Sequences) -> None:
+        self._core = core
+        self._sequences = sequences
+
+    async def made(
+        self, statement: Statement, calls: Sequence[SequenceCall], page: pa.RecordBatch
+    ) -> pa.RecordBatch:
+        """``page`` with a column for the results of each call. Raises SequenceExhausted,
+        NumberNotDefined, UndefinedMap, WrongObjectType, InvalidParameterValue."""
+        work = _Work(self._core, self._sequences, statement, page, tuple(calls))
+        if len(calls) == 1 and calls[0].function == NEXTVAL and calls[0].map_id:
+            results = [await work.column(calls[0])]
+        else:
+            results = await work.rows()
+        names = [*page.schema.names, *(f"number {place}" for place in range(len(calls)))]
+        return pa.record_batch([*page.columns, *results], names=names)
+
+
+@dataclass
+class _Work:
+    """The calls of one page."""
+
+    core: Core
+    sequences: Sequences
+    statement: Statement
+    page: pa.RecordBatch
+    calls: tuple[SequenceCall, ...]
+    stock: dict[int, Iterator[int]] = field(default_factory=dict)
+    """Numbers of sequences that were taken for later rows."""
+
+    async def column(self, call: SequenceCall) -> pa.Array:
+        """One ``nextval`` for many rows."""
+        schema = self.schema(call.map_id)
+        places = self.places(call)
+        parts: list[np.ndarray] = []
+        for first in range(0, len(places), TAKEN_MAX):
+            self.statement.check()
+            wanted = min(TAKEN_MAX, len(places) - first)
+            blocks = await self.taken(schema, wanted)
+            parts += [_numbers(block) for block in blocks]
+        values = np.zeros(self.page.num_rows, np.int64)
+        missing = np.ones(self.page.num_rows, bool)
+        if parts:
+            values[places] = np.concatenate(parts)
+            missing[places] = False
+            self.statement.progress.numbers.pop(schema.map_id, None)
+            self.statement.progress.numbers[schema.map_id] = int(values[places[-1]])
+        return pa.array(values, pa.int64(), mask=missing)
+
+    async def rows(self) -> list[pa.Array]:
+        """All calls, row by row."""
+        columns = [column.to_pylist() for column in self.page.columns]
+        results: list[list[int | None]] = [[] for _ in self.calls]
+        for row in range(self.page.num_rows):
+            for call, found in zip(self.calls, results, strict=True):
+                made = call.guard is None or columns[call.guard][row] is True
+                found.append(await self.one(call, columns, row) if made else None)
+        return [pa.array(found, pa.int64()) for found in results]
+
+    async def one(self, call: SequenceCall, columns: list[list[object]], row: int) -> int | None:
+        numbers = self.statement.progress.numbers
+        if call.function == LASTVAL:
+            return self.last()
+        name = call.map_id if call.name is None else columns[call.name][row]
+        if name is None:
+            return None
+        schema = self.schema(call.map_id) if call.map_id else self.named(call, name)
+        if call.function == CURRVAL:
+            return self.current(schema)
+        if call.function == SETVAL:
+            assert call.value is not None and call.is_called is not None  # noqa: PT018
+            value, called = columns[call.value][row], columns[call.is_called][row]
+            return await self.set(schema, value, called)
+        number = await self.next(schema, self.page.num_rows - row)
+        numbers.pop(schema.map_id, None)
+        numbers[schema.map_id] = number
+        return number
+
+    async def next(self, schema: MapSchema, rows_left: int) -> int:
+        known = self.stock.get(schema.map_id)
+        number = None if known is None else next(known, None)
+        if number is not None:
+            return number
+        self.statement.check()
+        alone = all(
+            call.function in (NEXTVAL, CURRVAL, LASTVAL) and call.map_id and call.guard is None
+            for call in self.calls
+        )
+        each = sum(c.function == NEXTVAL and c.map_id == schema.map_id for c in self.calls)
+        wanted = min(each * rows_left, TAKEN_MAX) if alone else 1
+        blocks = await self.taken(schema, wanted)
+        self.stock[schema.map_id] = numbers = _each(blocks)
+        return next(numbers)
+
+    async def taken(self, schema: MapSchema, wanted: int) -> Sequence[NumberBlock]:
+        statement = self.statement
+        return await statement.interruptible(self.sequences.take(schema, wanted))
+
+    def current(self, schema: MapSchema) -> int:
+        taken, sent = self.statement.progress.numbers, self.statement.sent.numbers
+        found = taken.get(schema.map_id, sent.get(schema.map_id))
+        if found is None:
+            raise NumberNotDefined(
+                f'currval of sequence "{schema.name}" is not yet defined in this session',
+                hint="It is the number that the session's last nextval of the sequence has given.",
+            )
+        return found
+
+    def last(self) -> int:
+        catalog = self.core.catalog
+        for known in (self.statement.progress.numbers, self.statement.sent.numbers):
+            for map_id in reversed(known):
+                if catalog.find_id(map_id) is not None:
+                    return known[map_id]
+        raise NumberNotDefined("lastval is not yet defined in this session")
+
+    async def set(self, schema: MapSchema, value: object, called: object) -> int | None:
+        if value is None or called is None:
+            return None
+        options = schema.sequence
+        assert options is not None and isinstance(value, int)  # noqa: PT018
+        if not options.minimum <= value <= options.maximum:
+            raise InvalidParameterValue(
+                f'setval: value {value} is out of bounds for sequence "{schema.name}" '
+                f"({options.minimum}..{options.maximum})"
+            )
+        self.statement.commits()
+        await self.sequences.set(schema.map_id, NewState(value, is_called=bool(called)))
+        if called:
+            numbers = self.statement.progress.numbers
+            numbers.pop(schema.map_id, None)
+            numbers[schema.map_id] = value
+        return value
+
+    # --- names --------------------------------------------------------------------------------
+
+    def schema(self, map_id: int) -> MapSchema:
+        schema = self.core.catalog.find_id(map_id)
+        if schema is None:
+            raise SchemaChanged("a sequence of the statement was dropped", hint="Run it again.")
+        return schema
+
+    def named(self, call: SequenceCall, name: object) -> MapSchema:
+        """By its OID, or by its name as text. Raises InsufficientPrivilege."""
+        seen = self.core.access.catalog(self.statement.user)
+        found = _by_oid(seen, name) if isinstance(name, int) else seen.find(_plain(str(name)))
+        if found is None:
+            raise UndefinedMap(f'relation "{name}" does not exist')
+        if found.sequence is None:
+            raise WrongObjectType(f'"{found.name}" is not a sequence')
+        user = self.core.access.user(self.statement.user)
+        if user is not None:
+            check_needs(user, [need_of_sequence(role_of(call), found, seen)])
+        return found
+
+    def places(self, call: SequenceCall) -> np.ndarray:
+        """The rows for which a call is made."""
+        if call.guard is None:
+            return np.arange(self.page.num_rows)
+        wanted = self.page.column(call.guard).fill_null(False)
+        return np.flatnonzero(wanted.to_numpy(zero_copy_only=False))
+
+
+def _numbers(block: NumberBlock) -> np.ndarray:
+    return block.first + np.arange(block.count, dtype=np.int64) * block.increment
+
+
+def _each(blocks: Sequence[NumberBlock]) -> Iterator[int]:
+    for block in blocks:
+        for place in range(block.count):
+            yield block.first + place * block.increment
+
+
+def _by_oid(catalog: Catalog, oid: int) -> MapSchema | None:
+    for relation in relations(catalog):
+        if relation.oid == oid and isinstance(relation.source, MapSchema):
+            return relation.source
+    return None
+
+
+def _plain(name: str) -> str:
+    """A name as ``regclass`` reads it: folded unless it is quoted, without the schema public."""
+    if name.lower().startswith("public."):
+        name = name[len("public.") :]
+    if len(name) > 1 and name[0] == name[-1] == '"':
+        return name[1:-1].replace('""', '"')
+    return name.lower()
