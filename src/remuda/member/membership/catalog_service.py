@@ -21,9 +21,9 @@ from remuda.errors import (
     UndefinedMap,
     ViewChanged,
 )
+from remuda.limits import CLOCK_DRIFT
 from remuda.member.base.core import Core
 from remuda.member.base.peers import Peers
-from remuda.member.membership.takeover import DRIFT
 from remuda.member.state.log import fields
 from remuda.rpc import codec
 from remuda.rpc.messages import control_pb2, user_pb2
@@ -198,7 +198,7 @@ class CatalogService:
         the lease that it had is over. Others may hear a member that this one does not hear; their
         next answers name the new catalog (``CatalogNews``)."""
         core, monotonic = self._core, self._core.world.clock.monotonic
-        until = monotonic() + takeover_delay(core.config.lease_seconds, DRIFT)
+        until = monotonic() + takeover_delay(core.config.lease_seconds, CLOCK_DRIFT)
         while missed := core.view.by_number.keys() - reached - {core.number}:
             if monotonic() >= until:
                 return
