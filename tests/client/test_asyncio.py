@@ -184,7 +184,7 @@ class TestStatements:
 
 
 def test_both_faces_have_the_same_operations():
-    only_blocking = {"fetch", "to_arrow_reader"}
+    only_blocking = {"fetch", "to_arrow_reader", "pipeline"}
     only_asyncio = {"run", "entry_lists", "value_lists", "key_lists"}
     only_asyncio |= {"prepare", "over", "take", "begin"}
     classes = ("Client", "Map", "NearMap", "Listener", "Cursor", "Statement", "Job", "JobWriter")

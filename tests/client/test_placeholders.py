@@ -7,7 +7,7 @@ import pytest
 import remuda
 from remuda.client.network.address import parse_addresses
 from remuda.client.operations.near_cache import NearCache, near_cache_of
-from remuda.errors import InputError, RemudaError, UndefinedType, WrongParameters
+from remuda.errors import InputError, RemudaError, WrongParameters
 
 pytestmark = pytest.mark.cluster
 
@@ -58,9 +58,10 @@ def test_placeholders_of_other_drivers_are_told_of(client, text):
         client.sql(text, 1)
 
 
-def test_serial_says_what_to_do(client):
-    with pytest.raises(UndefinedType, match="gen_random_uuid"):
-        client.sql("CREATE TABLE s (id SERIAL PRIMARY KEY)")
+def test_keys_by_default(client):
+    client.sql("CREATE TABLE numbered (id SERIAL PRIMARY KEY, v INT)")
+    given = client.sql("INSERT INTO numbered (v) VALUES (7), (8) RETURNING id").fetchall()
+    assert given == [(1,), (2,)]
     client.sql("CREATE TABLE s (id UUID DEFAULT gen_random_uuid() PRIMARY KEY, v INT)")
     client.sql("INSERT INTO s (v) VALUES (1), (2)")
     assert client.sql("SELECT count(DISTINCT id) FROM s").scalar() == 2

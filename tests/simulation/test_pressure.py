@@ -58,9 +58,9 @@ def test_storms_of_jobs_are_what_they_claim_to_be() -> None:
     outcomes: Counter[str] = Counter()
     for seed in range(2 * SEEDS):
         outcomes.update(sim_jobs.run_seed(seed)[1].outcomes)
-    assert {"committed (commit)", "overwritten", "inserted", "refused", "MemberUnavailable"} <= set(
-        outcomes
-    )
+    assert {"committed (commit)", "overwritten", "inserted", "refused"} <= set(outcomes)
+    # Some lose the member that they use; the error depends on the moment.
+    assert outcomes.keys() & {"MemberUnavailable", "ConnectionBroken", "ConnectionRefused"}
 
 
 @pytest.mark.parametrize(("kind", "seed"), [("jobs", 6), ("all", 5)])

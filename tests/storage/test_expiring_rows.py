@@ -138,9 +138,10 @@ class CollidingStores(Expiring):
         keys = self.store._keys
         keys.exact = False
         keys._same_hash = False
-        real_one, real_many = keys.hash, keys.hashes
+        real_one, real_many, real_of = keys.hash, keys.hashes, keys.hashes_of
         keys.hash = lambda key: (real_one(key) % 5) << 61
         keys.hashes = lambda batch: (real_many(batch) % 5) << 61
+        keys.hashes_of = lambda columns: (real_of(columns) % 5) << 61
 
 
 class ExpiringTransfers(Expiring, TransferMachine):
