@@ -20,9 +20,9 @@ NOTES: Final = """\
 `lastval()` that of the sequence it used last, and `setval('s', n [, is_called])` sets it. They
 stand in lists of results (SELECT, VALUES, SET, DEFAULT, RETURNING), also inside of expressions;
 elsewhere they are refused (0A000). A call is made once for each row of the result; rows that
-LIMIT cuts off take no number, and branches of CASE and COALESCE take one only where they are
-chosen. `SELECT * FROM s` shows `last_value`, `log_cnt` (0) and `is_called`; `last_value` is the
-end of the last block that a member has taken.
+LIMIT cuts off take no number if they are not sorted, and branches of CASE and COALESCE take one
+only where they are chosen. `SELECT * FROM s` shows `last_value`, `log_cnt` (0) and `is_called`;
+`last_value` is the end of the last block that a member has taken.
 
 `ALTER SEQUENCE s` takes the same clauses, RESTART [WITH n] and RENAME TO. `ALTER TABLE t ALTER c`
 has ADD GENERATED ... AS IDENTITY, SET GENERATED, SET with a clause, RESTART and DROP IDENTITY.
@@ -37,7 +37,8 @@ copies of the sequence's state have its end. They are not given back: a statemen
 is rolled back, leaves a gap. With CACHE 1 numbers ascend in the order of time over all members.
 With CACHE n a member keeps the rest of n numbers for its next statements, so numbers of different
 members interleave. When `setval` or ALTER SEQUENCE returns, no member gives out numbers any more
-that it took before. A statement takes the numbers of all its rows at once ([decision
+that it took before. A statement that loses a member after its `setval` ends with 08007 and is not
+repeated: read `last_value` then. A statement takes the numbers of all its rows at once ([decision
 0081](decisions/0081-sequences-are-maps-of-one-entry.md)). If all copies of the state are lost,
 `nextval` fails (55000) until `ALTER SEQUENCE s RESTART WITH n` gives a number that no row has.
 """

@@ -57,6 +57,7 @@ _MAYBE_READS = ("with", "explain")
 _WRITES = re.compile(
     r"\b(insert|update|delete|merge|sink|truncate|create|alter|drop|execute)\b", re.IGNORECASE
 )
+_SETS = re.compile(r"\bsetval\b", re.IGNORECASE)
 
 
 class Core:
@@ -458,5 +459,5 @@ def is_read(text: str) -> bool:
     """Whether a statement may be run twice. In doubt (a word of a write anywhere) it may not."""
     start = text.lstrip()[:10].lower()
     if start.startswith(_MAYBE_READS):
-        return _WRITES.search(text) is None
-    return start.startswith(_READS)
+        return _WRITES.search(text) is None and _SETS.search(text) is None
+    return start.startswith(_READS) and _SETS.search(text) is None

@@ -115,10 +115,17 @@ class RpcWire:
 
 
 class Results:
-    """Counts the pages of one result and tells its end. ``limit``: no more rows are sent."""
+    """Counts the pages of one result and tells its end. ``limit``: no more rows are sent. ``told``
+    gives the error that the client is told for one that has ended the statement."""
 
-    def __init__(self, wire: Wire, limit: int | None = None) -> None:
+    def __init__(
+        self,
+        wire: Wire,
+        limit: int | None = None,
+        told: Callable[[RemudaError], RemudaError] = lambda error: error,
+    ) -> None:
         self._wire = wire
+        self._told = told
         self._limit = limit
         self._first = True
         self.in_flight = 0
@@ -205,6 +212,7 @@ class Results:
         if self.finished:
             return
         self.finished = True
+        error = None if error is None else self._told(error)
         rows = self.rows if affected_rows is None else affected_rows
         self.on_finish(error, rows, self.bytes)
         transaction = self.transaction()

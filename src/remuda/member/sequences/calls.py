@@ -157,7 +157,7 @@ class _Work:
                 f'setval: value {value} is out of bounds for sequence "{schema.name}" '
                 f"({options.minimum}..{options.maximum})"
             )
-        self.statement.commits()
+        self.statement.progress.sets_sequence()
         await self.sequences.set(schema.map_id, NewState(value, is_called=bool(called)))
         if called:
             numbers = self.statement.progress.numbers

@@ -22,7 +22,6 @@ from remuda.datatypes.sequences import (
     taken,
 )
 from remuda.errors import (
-    MemberUnavailable,
     NumberNotDefined,
     OutcomeUnknown,
     RemudaError,
@@ -382,9 +381,9 @@ def _unknown(cause: RemudaError) -> OutcomeUnknown:
     )
 
 
-def _not_noted(silent: Iterable[int]) -> MemberUnavailable:
+def _not_noted(silent: Iterable[int]) -> OutcomeUnknown:
     names = ", ".join(str(number) for number in sorted(silent))
-    return MemberUnavailable(
+    return OutcomeUnknown(
         f"the sequence was set, but these members were not reached: {names}. They may still give "
         "out numbers that they took before",
         hint="Set the sequence again when the cluster is whole.",

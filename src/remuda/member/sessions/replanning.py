@@ -10,6 +10,7 @@ from remuda.errors import (
     MemberSuspected,
     MemberUnavailable,
     NotServed,
+    OutcomeUnknown,
     PartitionsLost,
     PartitionsUnreachable,
     RemudaError,
@@ -43,9 +44,9 @@ def pause_before_next(statement: Statement, error: RemudaError, now: float) -> f
     refused = statement.unaided and _refused(error)
     if not (refused or isinstance(error, PLANNED_AGAIN) or _wrote_nothing(statement, error)):
         return None
-    if statement.error is not None:
-        return None
     progress = statement.progress
+    if statement.error is not None or progress.set_sequence:
+        return None
     progress.tries += 1
     if isinstance(error, MemberSuspected):
         if not progress.suspicion_until:
@@ -58,6 +59,16 @@ def pause_before_next(statement: Statement, error: RemudaError, now: float) -> f
     owned = isinstance(error, ViewChanged) and statement.partitions is not None
     again = progress.tries < OWNERS_ATTEMPTS if owned else now < progress.again_until
     return min(_PAUSE * progress.tries**2, _LONGEST_PAUSE) if again else None
+
+
+def half_done(error: RemudaError) -> OutcomeUnknown:
+    """In place of an error that would have a client run again a statement that has set a
+    sequence."""
+    return OutcomeUnknown(
+        f"the statement has set a sequence, or may have, and then failed: {error.message}",
+        hint="Read last_value of the sequence before you run the statement again.",
+        member=error.member,
+    )
 
 
 def _refused(error: RemudaError) -> bool:

@@ -87,6 +87,8 @@ class Progress:
     """It writes rows, in a commit of its own."""
     committing: bool = False
     """The commit of what it writes has begun: nothing stops it any more."""
+    set_sequence: bool = False
+    """It has set a sequence, or may have: it must not run again."""
     numbers: dict[int, int] = field(default_factory=dict)
     """The last number that it has taken of each sequence, the latest one last."""
     job: str = ""
@@ -124,6 +126,11 @@ class Progress:
             yield
         finally:
             self.wait_ended(clock.monotonic())
+
+    def sets_sequence(self) -> None:
+        """It cannot be undone, and means something else a second time."""
+        self.undone = False
+        self.set_sequence = True
 
     def wait_began(self, now: float) -> None:
         self.waits_since = now

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
+from functools import partial
 
 from remuda.datatypes.schema import ViewDefinition
 from remuda.datatypes.values import PhysicalValue
@@ -32,7 +33,7 @@ from remuda.member.sequences.states import Sequences
 from remuda.member.sessions.client_table import ClientTable
 from remuda.member.sessions.keys import KeyReader
 from remuda.member.sessions.open_transaction import OpenTransaction
-from remuda.member.sessions.replanning import pause_before_next
+from remuda.member.sessions.replanning import half_done, pause_before_next
 from remuda.member.sessions.session import TransactionSessions
 from remuda.member.sessions.statement import Client, Statement
 from remuda.member.sessions.statements import TransactionStatements
@@ -330,7 +331,7 @@ class Statements:
         return again
 
     def failed(self, statement: Statement, error: RemudaError) -> None:
-        self._results(statement).finish(self.error_of(statement, error))
+        self._results(statement).finish(error)
         self.closed(statement)
 
     @staticmethod
@@ -338,6 +339,8 @@ class Statements:
         """The error that its client is told."""
         if not isinstance(error, OutcomeUnknown):
             error = statement.error or error
+            if statement.progress.set_sequence and isinstance(error, TransientError):
+                error = half_done(error)
         if statement.progress.undone:
             error = error.knowing(may_have_run=False)
         return error
@@ -349,7 +352,8 @@ class Statements:
         self._clients.ended(statement)
 
     def _results(self, statement: Statement, shape: ResultShape = NOTHING) -> Results:
-        results = Results(statement.wire(shape), statement.row_limit)
+        told = partial(self.error_of, statement)
+        results = Results(statement.wire(shape), statement.row_limit, told)
         watched = self.history.watch(statement)
 
         def finished(error: RemudaError | None, rows: int, size: int) -> None:
