@@ -66,7 +66,7 @@ def schemas(suite: str) -> Catalog:
 
 
 def planning_times(suite: str, known: dict[str, MapStatistics], rounds: int) -> None:
-    environment = Environment(schemas(suite), 1, MEMBERS, FixedStatistics(known), 1)
+    environment = Environment(schemas(suite), 1, MEMBERS, FixedStatistics(known), {})
     print(f"| {suite} | parse | bind | plan | encode | cold ms | cached µs | relations |")
     print("|---" * 8 + "|")
     colds = []
