@@ -52,6 +52,8 @@ member that asked has a timeout of its own."""
 LEAVES = 2
 """The member that leaves."""
 ROWS = 40
+RESTORED = ("t", "bulk", "r", "counters")
+"""The maps of a snapshot."""
 PAUSE = 0.4
 """Seconds that a client rests between two requests, at most."""
 
@@ -379,10 +381,13 @@ class LossRun:
 
     async def snapshots(self, client: Any) -> None:
         self.numbers += 1
+        number = self.numbers
         for text in (
-            f"CREATE SNAPSHOT s{self.numbers}",
-            f"CREATE SNAPSHOT s{self.numbers} INCREMENT",
-            f"RESTORE SNAPSHOT s{self.numbers} PREFIX 'back{self.numbers}_'",
+            f"CREATE SNAPSHOT s{number}",
+            f"CREATE SNAPSHOT s{number} INCREMENT",
+            f"RESTORE SNAPSHOT s{number} PREFIX 'back{number}_'",
+            # Thousands of maps would fill the members.
+            *(f"DROP TABLE IF EXISTS back{number}_{name}" for name in RESTORED),
         ):
             await self._bounded(text.split()[0], lambda text=text: client.sql(text))
 
