@@ -23,10 +23,15 @@ _LEAST: Final = 3
 
 
 def keyword_hint(tokens: list[Token], index: int) -> str:
-    """A keyword that the token which does not fit, or a name right before it, may have meant."""
-    for token in tokens[max(0, index - 2) : index + 1][::-1]:
+    """A keyword that the token which does not fit, or a name right before it, may have meant. A
+    name with a keyword or a sign behind it was read well."""
+    for place in range(index, max(-1, index - 3), -1):
+        token = tokens[place]
         word = token.text.lower()
-        if token.kind is not TokenKind.WORD or len(word) < _LEAST or word in _RIGHT:
+        is_name = token.kind is TokenKind.WORD and word not in _RIGHT
+        if not is_name and place < index:
+            break
+        if not is_name or len(word) < _LEAST:
             continue
         found = closest(word, _KEYWORDS)
         if found is not None and found != word and abs(len(found) - len(word)) <= 1:
