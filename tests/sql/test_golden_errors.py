@@ -15,6 +15,7 @@ select id, from flights
 select id,, carrier from flights
 select , id from flights
 select id from flights where
+select id from orders where
 select id from flights where (ok
 select id from flights where ok)
 select id from flights where id = = 3
