@@ -44,7 +44,7 @@ class PreparedWrites:
         await event.wait()
 
     def wake(self, map_id: int) -> None:
-        """Whoever waits by ``when_settled`` asks again: a write of the map was decided."""
+        """Have those that wait by ``when_settled`` ask again: a write of the map was decided."""
         for action in self._settled.pop(map_id, []):
             asyncio.get_running_loop().call_soon(action)
 

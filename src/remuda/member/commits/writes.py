@@ -119,7 +119,7 @@ class StagedWrite:
 
     async def add(self, batch: pa.RecordBatch, ends: npt.NDArray[np.int64] | None = None) -> None:
         """Stage the rows (engine form) on their owners; ``ends``: when each ends by itself. Raises
-        what ``Constraints.check`` finds."""
+        the errors of ``Constraints.check``."""
         core = self._core
         batch = core.constraints.with_row_ids(batch, self._schema, core.number)
         core.constraints.check(batch, self._schema)

@@ -77,9 +77,9 @@ class OpenTransaction:
     locked_since: int = 0
     """The lowest timestamp of a SELECT ... FOR UPDATE; 0: there was none."""
     cause: RemudaError | None = None
-    """What has failed in it."""
+    """The error that has failed it."""
     local: dict[str, str] = field(default_factory=dict)
-    """What SET LOCAL has set."""
+    """The settings of SET LOCAL."""
     asked: bool = False
     """Whether a statement has read or written in it: then its modes stand."""
     turn: asyncio.Lock = field(default_factory=asyncio.Lock)
@@ -153,8 +153,8 @@ class OpenTransaction:
             self.state, self.cause = State.MARKED_ROLLBACK, error
 
     def overlay(self, map_ids: Iterable[int], core: Core) -> tuple[MapWrites, ...]:
-        """What it has written to these maps, as it is now. Raises SerializationFailure for a map
-        that was altered since."""
+        """Its writes to these maps, as they are now. Raises SerializationFailure for a map that was
+        altered since."""
         found = []
         for map_id in map_ids:
             own = self.writes.maps.get(map_id)
@@ -168,7 +168,7 @@ class OpenTransaction:
         return tuple(found)
 
     def note_query(self, start: QueryStart, *, locking: bool = False) -> None:
-        """What a query reads, if the commit checks it."""
+        """The reads of a query, if the commit checks them."""
         if locking:
             at = start.read_timestamp
             self.locked_since = min(self.locked_since or at, at)

@@ -46,8 +46,8 @@ class Rows:
         self.removed: set[Key] = set()
 
     def store(self, columns: Sequence[pa.Array]) -> None:
-        """Whole rows in engine form. Raises what ``Constraints.check`` finds, UniqueViolation for a
-        key that comes twice, LimitExceeded."""
+        """Whole rows in engine form. Raises the errors of ``Constraints.check``, UniqueViolation
+        for a key that comes twice, LimitExceeded."""
         schema, constraints = self._schema, self._core.constraints
         if self._most is not None and len(self.stored) + len(columns[0]) > self._most:
             raise ManyRows
