@@ -53,7 +53,7 @@ def value_schema(column_type: sql.SqlType, *, nullable: bool = True, key: Any = 
 
 
 def row_by_row(codec: ObjectCodec, pairs: list[tuple[Any, Any]]) -> Any:
-    """What ``put`` of each would store, by key; the error of the first that does not fit."""
+    """The rows that ``put`` of each would store, by key; or the error of the first misfit."""
     try:
         rows = [codec.row(key, value) for key, value in pairs]
     except Exception as error:  # noqa: BLE001 (compared)

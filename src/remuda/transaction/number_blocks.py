@@ -8,9 +8,10 @@
                          │◄──────────────────── Granted(1 .. 5) ─│
       ◄── Give(1 .. 5)
 
-The owner answers when all copies have the state without the block, so no block is granted twice,
-whoever is lost meanwhile. A member has one question open for each sequence, and those who come
-meanwhile share the next one. What a grant leaves over (CACHE) serves the next statements.
+The owner answers when all copies have the state without the block, so no block is granted twice
+although members are lost. A member has one question open for each sequence, and statements that
+come meanwhile share the next one. Numbers that a grant leaves over (CACHE) serve the next
+statements.
 
 ``setval`` and ALTER SEQUENCE raise the generation of the state. They are done when every member has
 taken note (``Void``): from then on no member gives out numbers of an older generation.

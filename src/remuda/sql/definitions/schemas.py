@@ -416,8 +416,8 @@ def _with_dropped_views(
 ) -> CatalogStatement:
     if not found.edits:
         return found
-    what = f'drop sequence "{tree.names[0].text}"'
-    edits = with_dependents(context, found.edits, what, tree.names[0], bind, cascade=tree.cascade)
+    action = f'drop sequence "{tree.names[0].text}"'
+    edits = with_dependents(context, found.edits, action, tree.names[0], bind, cascade=tree.cascade)
     return replace(found, edits=edits)
 
 

@@ -129,16 +129,15 @@ def _clause(reader: TokenReader, found: SequenceClauses, *, restart: bool) -> st
             found.restart = _number(reader)
         return "restart"
     if reader.accept("no"):
-        for word in ("minvalue", "maxvalue", "cycle"):
-            if reader.accept(word):
-                if word == "minvalue":
-                    found.minimum = "no"
-                    return "minimum"
-                if word == "maxvalue":
-                    found.maximum = "no"
-                    return "maximum"
-                found.cycle = False
-                return "cycle"
+        if reader.accept("minvalue"):
+            found.minimum = "no"
+            return "minimum"
+        if reader.accept("maxvalue"):
+            found.maximum = "no"
+            return "maximum"
+        if reader.accept("cycle"):
+            found.cycle = False
+            return "cycle"
         reader.fail("Write NO MINVALUE, NO MAXVALUE or NO CYCLE.")
     return ""
 

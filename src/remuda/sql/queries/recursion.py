@@ -264,12 +264,12 @@ def _form(context: Context, name: str, node: ast.Node) -> ast.Union:
             "non-recursive-term UNION [ALL] recursive-term",
             node if isinstance(node, ast.SetOperation) else next(references(node, name)),
         )
-    for part, what in (("order", "ORDER BY"), ("limit", "LIMIT"), ("offset", "OFFSET")):
+    for part, words in (("order", "ORDER BY"), ("limit", "LIMIT"), ("offset", "OFFSET")):
         if node.args.get(part) is not None:
             clause = node.args[part]
-            what = "FETCH" if isinstance(clause, ast.Fetch) else what  # noqa: PLW2901
+            written = "FETCH" if isinstance(clause, ast.Fetch) else words
             raise context.error(
-                NotSupported, f"{what} in a recursive query is not implemented", clause
+                NotSupported, f"{written} in a recursive query is not implemented", clause
             )
     return node
 

@@ -98,7 +98,7 @@ class WrittenValues:
         for batch, start in zip(rows.batches, self._starts, strict=False):
             columns = form.of(batch)
             found, counted = form.hashes(columns), form.counted(columns)
-            if rows.ends is not None:  # what is over when the job commits is never seen
+            if rows.ends is not None:  # nobody sees a row that is over when the job commits
                 lives = rows.ends[start : start + batch.num_rows] > at
                 counted = lives if counted is None else counted & lives
             chosen = np.arange(len(found)) if counted is None else np.flatnonzero(counted)
