@@ -2,9 +2,24 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Awaitable, Callable
 from typing import Any
 
-from remuda.errors import RemudaError
+from remuda.errors import RemudaError, TransientError, UniqueViolation
+
+
+async def unique_outcome(write: Callable[[], Awaitable[object]]) -> str:
+    """``written`` or ``refused``. Writes that meet a conflict are tried again, as by clients."""
+    while True:
+        try:
+            await write()
+        except UniqueViolation:
+            return "refused"
+        except TransientError:
+            await asyncio.sleep(0)
+        else:
+            return "written"
 
 
 class Session:

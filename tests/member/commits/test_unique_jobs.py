@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from transacting import Session
+from transacting import Session, unique_outcome
 
 from remuda.datatypes.arrow import engine_schema
 from remuda.datatypes.schema import MapSchema
-from remuda.errors import RemudaError, SerializationFailure, TransientError, UniqueViolation
+from remuda.errors import RemudaError, SerializationFailure, UniqueViolation
 from remuda.member.commits import unique_comparison
 from remuda.rpc import arrow_stream, codec
 from remuda.rpc.messages import user_pb2
@@ -226,17 +226,6 @@ def test_jobs_beside_single_writes_of_the_same_values(in_cluster: InCluster) -> 
         await clients[0].sql("CREATE TABLE t (k BIGINT PRIMARY KEY, u BIGINT UNIQUE)")
         schema = await clients[0].schema("t")
 
-        async def settled(work: Callable[[], Any]) -> str:
-            while True:
-                try:
-                    await work()
-                except UniqueViolation:
-                    return "refused"
-                except TransientError:
-                    await asyncio.sleep(0)
-                else:
-                    return "written"
-
         for value in range(8):
             writers: list[Callable[[], Any]] = [
                 lambda v=value: job(clients[0], [(1000 + v, v), (2000 + v, 10_000 + v)]),
@@ -244,7 +233,7 @@ def test_jobs_beside_single_writes_of_the_same_values(in_cluster: InCluster) -> 
                 lambda v=value: clients[2].sql("INSERT INTO t VALUES (?, ?)", 5000 + v, v),
                 lambda v=value: clients[1].put(schema, (6000 + v, v)),
             ]
-            ends = await asyncio.gather(*(settled(writer) for writer in writers))
+            ends = await asyncio.gather(*(unique_outcome(writer) for writer in writers))
             assert sorted(ends) == ["refused"] * 3 + ["written"]
         rows = await clients[0].sql("SELECT count(u), count(DISTINCT u) FROM t")
         assert rows[0][0] == rows[0][1]

@@ -11,14 +11,13 @@ import pyarrow as pa
 import pytest
 from calendars import Calendar
 from tests.member.conftest import TestCluster, cluster_of
-from transacting import Session
+from transacting import Session, unique_outcome
 
 from remuda.catalog.unique_guards import GUARD_TTL
 from remuda.datatypes.arrow import engine_schema
 from remuda.errors import (
     RemudaError,
     SerializationFailure,
-    TransientError,
     UniqueViolation,
 )
 from remuda.rpc import arrow_stream
@@ -26,19 +25,6 @@ from remuda.rpc.messages import user_pb2
 from remuda.rpc.messages.user_pb2 import RpcType
 
 TABLE = "CREATE TABLE t (k BIGINT PRIMARY KEY, u BIGINT UNIQUE)"
-
-
-async def outcome(work: Any) -> str:
-    """Writes that met a conflict are tried again, as clients do."""
-    while True:
-        try:
-            await work()
-        except UniqueViolation:
-            return "refused"
-        except TransientError:
-            await asyncio.sleep(0)
-        else:
-            return "written"
 
 
 @pytest.mark.parametrize("backups", [0, 1])
@@ -58,7 +44,7 @@ def test_of_many_who_write_one_value_at_a_time_one_succeeds(in_cluster: Any, bac
                 lambda v=value: clients[1].sql(update, v, 400 + v),
                 lambda v=value: clients[2].sql(insert + " ON CONFLICT DO NOTHING", 500 + v, v),
             ]
-            ends = await asyncio.gather(*(outcome(writer) for writer in writers))
+            ends = await asyncio.gather(*(unique_outcome(writer) for writer in writers))
             assert ends[:4].count("written") <= 1
             assert ends[4] == "written"  # or did nothing
         rows = await clients[0].sql(
@@ -171,7 +157,10 @@ def test_an_index_that_is_made_while_others_write(in_cluster: Any) -> None:
             value = 0
             while not refused.is_set():
                 insert = "INSERT INTO t VALUES (?, ?)"
-                if await outcome(partial(client.sql, insert, key + value, value)) == "refused":
+                if (
+                    await unique_outcome(partial(client.sql, insert, key + value, value))
+                    == "refused"
+                ):
                     refused.set()
                 value += 1
 
