@@ -158,6 +158,9 @@ CONTROL: Final = {
     "INDEX_READ": _request(
         "IndexRead", "IndexRows", "the few rows that a secondary index names, if nothing is newer"
     ),
+    "ENTRY_READ": _request(
+        "EntryRead", "EntryRow", "the entry of a key, as a client of PostgreSQL receives it"
+    ),
     "JOIN": _request("Join", "Join", "let me in: the answer has a number, or the view with me"),
     "VIEW_INSTALL": _request("ViewInstall", "ACK", "the members and the owners of partitions"),
     "HEARTBEAT": _one_way("Heartbeat", "I am alive"),

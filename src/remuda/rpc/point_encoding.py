@@ -63,6 +63,26 @@ def encode_forward(context: bytes, rpc_type: int, body: bytes) -> bytes:
     return b"".join((field(b"\x0a", context), kind, field(b"\x1a", body)))
 
 
+def encode_entry_read(context: bytes, map_id: int, version: int, key: bytes, form: bytes) -> bytes:
+    """An ``EntryRead``. A context has some 20 bytes."""
+    rest = _entry_asked(map_id, version, form)
+    return b"\x0a%c%b%b%b" % (len(context), context, field(b"\x22", key), rest)
+
+
+@lru_cache(maxsize=1024)
+def _entry_asked(map_id: int, version: int, form: bytes) -> bytes:
+    """An ``EntryRead`` but for the context and the key."""
+    asked = control_pb2.EntryRead(map_id=map_id, schema_version=version, form=form)
+    return asked.SerializeToString()
+
+
+def encode_entry_row(clock: int, row: bytes | None) -> bytes:
+    """An ``EntryRow``."""
+    if row is None:
+        return encode_clock(clock)
+    return encode_clock(clock) + field(b"\x12", row)
+
+
 @lru_cache(maxsize=256)
 def _forward_type(rpc_type: int) -> bytes:
     return control_pb2.Forward(rpc_type=rpc_type).SerializeToString()

@@ -81,6 +81,11 @@ class Maps:
             known = self._open[schema.map_id] = OpenMap(schema, store, self._core.constraints)
         return known
 
+    def known(self, map_id: int, version: int) -> OpenMap | None:
+        """A map that was opened before, in this version."""
+        found = self._open.get(map_id)
+        return None if found is None or found.schema.version != version else found
+
     def _asked(self, message: user_pb2.KeysRequest | user_pb2.PutRequest) -> OpenMap:
         """``open`` for a request; its text is not even looked at when the map is known."""
         known = self._open.get(message.map_id)
@@ -220,7 +225,20 @@ class Maps:
     ) -> None:
         """The existing rows of ``keys``, all owned by another member."""
 
+        async def again() -> None:
+            rows: list[Row] | RemudaError
+            try:
+                rows = [row for row in await self.read(found, list(keys)) if row is not None]
+            except RemudaError as error:
+                rows = error
+            except Exception as error:  # noqa: BLE001 (a task: nobody else would answer)
+                rows = bug(error, "a read by key")
+            on_rows(rows)
+
         def answered(body: bytes | RemudaError) -> None:
+            if isinstance(body, ViewChanged):
+                self._core.spawn(again(), "read in the next view")
+                return
             if isinstance(body, RemudaError):
                 on_rows(body)
                 return

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from operator import itemgetter
+from typing import Protocol
 
 import pyarrow as pa
 
@@ -17,6 +18,7 @@ from remuda.execution.evaluate.decimals import canonical
 from remuda.execution.evaluate.lookup_keys import lookup_keys
 from remuda.limits import MIB, TUPLE_BATCH_ROWS
 from remuda.member.base.core import Core, bug
+from remuda.member.maps.entry_reads import EntryReads
 from remuda.member.maps.maps import Maps
 from remuda.member.maps.open_map import OpenMap
 from remuda.member.queries.cursors import Results, RpcWire
@@ -38,9 +40,21 @@ KEYS_MAX = 1_000
 """An array of more keys is not looked up on the loop."""
 
 
+class Written(Protocol):
+    """A read that wants an entry of another member in the form of PostgreSQL's door."""
+
+    @property
+    def wire_form(self) -> bytes:
+        """A serialized ``EntryForm``."""
+
+    def answer_written(self, row: bytes | RemudaError | None) -> None:
+        """Called once with the DataRow message; None: there is no such entry."""
+
+
 class PointReads:
-    def __init__(self, core: Core, maps: Maps) -> None:
+    def __init__(self, core: Core, maps: Maps, entries: EntryReads) -> None:
         self._core = core
+        self._entries = entries
         self._maps = maps
         self._count = core.measures.by_fingerprint.read
 
@@ -52,10 +66,12 @@ class PointReads:
         *,
         text: str,
         user: str,
+        written: Written | None = None,
     ) -> bool:
         """Call ``answer`` with the entries that were found (or what went wrong) if all keys are of
         one owner, at once or when that has answered; False: the query is not for this path.
-        ``text`` is the statement's, by which it is counted. Raises MemberUnavailable."""
+        ``text`` is the statement's, by which it is counted. ``written`` hears of a single entry of
+        another member instead. Raises MemberUnavailable."""
         core, point = self._core, query.point
         assert point is not None
         if not core.readiness.ready:
@@ -72,7 +88,10 @@ class PointReads:
         if owner != core.number:
             core.require_alive(owner)
             self._count(text, user)
-            self._maps.read_elsewhere(owner, found, keys, answer)
+            if written is not None and len(keys) == 1:
+                self._entries.ask(owner, found, keys[0], written.wire_form, written.answer_written)
+            else:
+                self._maps.read_elsewhere(owner, found, keys, answer)
             return True
         at = core.timestamp()
         store = found.store

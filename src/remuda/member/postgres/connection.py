@@ -201,6 +201,8 @@ class PostgresConnection(asyncio.BufferedProtocol):
         """Take the messages that are here, while the client takes the answers."""
         if self._advancing or self.closed:
             return
+        if self._reading and self.backend is not None and self._reader.empty:
+            return
         self._advancing = True
         try:
             while self.writable and not self.closed and self._step():

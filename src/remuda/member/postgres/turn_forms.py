@@ -12,12 +12,14 @@ from remuda.datatypes.values import PhysicalValue
 from remuda.errors import RemudaError
 from remuda.member.base.core import Core
 from remuda.member.maps.point_reads import PointRows, Row
+from remuda.member.metrics.postgres_statements import kind_of
 from remuda.planner.point import PointRead
 from remuda.postgres.catalog_values import wire_oid
 from remuda.postgres.messages import row_description
 from remuda.postgres.parameters import exact_decoder
 from remuda.postgres.prepared import Turn
 from remuda.postgres.rows import RowForm
+from remuda.rpc.messages.control_pb2 import EntryForm
 from remuda.session.planning import Planned, PlannedQuery
 
 Values = tuple[PhysicalValue, ...]
@@ -35,6 +37,10 @@ class TurnForm:
     description: bytes
     """The RowDescription."""
     form: RowForm
+    kind: str
+    """Of the statement, among the measures."""
+    elsewhere: bytes
+    """Has another member write an entry, as ``stored`` does: a serialized ``EntryForm``."""
     stored: Callable[[Row], bytes] | None
     """Writes an entry whose columns are the result's; None: a filter or expressions make rows."""
 
@@ -108,9 +114,12 @@ def _form(
     if len(known) != len(types):
         return None
     point, form = found.point, RowForm(shape, turn.formats, zone)
-    stored = None
+    stored, elsewhere = None, b""
     if point.filter is None and point.positions is not None:
         stored = form.writer(point.positions)
+        elsewhere = EntryForm(
+            positions=point.positions, formats=turn.formats, zone=zone
+        ).SerializeToString()
     return TurnForm(
         query=found,
         point=point,
@@ -118,5 +127,7 @@ def _form(
         decoders=known,
         description=row_description(fields, turn.formats),
         form=form,
+        kind=kind_of(turn.prepared.text),
+        elsewhere=elsewhere,
         stored=stored,
     )

@@ -9,7 +9,6 @@ from remuda.datatypes.values import PhysicalValue
 from remuda.errors import RemudaError
 from remuda.member.base.core import Core, bug
 from remuda.member.maps.point_reads import Row
-from remuda.member.metrics.postgres_statements import kind_of
 from remuda.member.postgres.preparing import Planning
 from remuda.member.postgres.turn_forms import TurnForm
 from remuda.member.statements.plans import Plans
@@ -46,21 +45,37 @@ class Turns:
         if form is None or values is None or not form.serves(turn.limit):
             return False
         began = self._core.world.clock.monotonic()
-        reading = _Reading(self, turn, form, values, began)
+        reading = _Reading(self, turn, form, values, form.elsewhere, began)
+        written = form.stored is not None and self._core.traces is None  # a trace ends elsewhere
         try:
             return self._statements.read_point(
-                form.query, values, reading.answer, text=planning.text, user=self._outlet.user
+                form.query,
+                values,
+                reading.answer,
+                text=planning.text,
+                user=self._outlet.user,
+                written=reading if written else None,
             )
         except RemudaError as error:
             if not reading.answered:
                 reading.answer(error)
             return True
 
+    def answer_written(self, reading: _Reading, row: bytes | RemudaError | None) -> None:
+        if isinstance(row, RemudaError):
+            self.answer(reading, row)
+            return
+        self._core.measures.postgres.ended(reading.form.kind, reading.began, None)
+        if self._outlet.closed:
+            return
+        rows = () if row is None else (row,)
+        self._outlet.write(self._machine.turned(reading.turn, reading.form.description, rows))
+        self._outlet.advance()
+
     def answer(self, reading: _Reading, entries: list[Row] | RemudaError) -> None:
         turn, form, machine = reading.turn, reading.form, self._machine
         failed = entries if isinstance(entries, RemudaError) else None
-        kind = kind_of(turn.prepared.text)
-        self._core.measures.postgres.ended(kind, reading.began, failed)
+        self._core.measures.postgres.ended(form.kind, reading.began, failed)
         if self._outlet.closed:
             return
         try:
@@ -84,9 +99,15 @@ class _Reading:
     turn: Turn
     form: TurnForm
     values: tuple[PhysicalValue, ...]
+    wire_form: bytes
+    """See ``point_reads.Written``."""
     began: float
     answered: bool = False
 
     def answer(self, entries: list[Row] | RemudaError) -> None:
         self.answered = True
         self.turns.answer(self, entries)
+
+    def answer_written(self, row: bytes | RemudaError | None) -> None:
+        self.answered = True
+        self.turns.answer_written(self, row)

@@ -22,7 +22,7 @@ from remuda.member.base.peers import Peers
 from remuda.member.commits.commits import Commits
 from remuda.member.maps.keyed_writes import KeyedWrites
 from remuda.member.maps.maps import Maps
-from remuda.member.maps.point_reads import Row
+from remuda.member.maps.point_reads import Row, Written
 from remuda.member.maps.short_reads import ShortReads
 from remuda.member.membership.catalog_service import CatalogService
 from remuda.member.membership.membership import Membership
@@ -255,14 +255,14 @@ class Statements:
         text: str,
         user: str,
         traceparent: str = "",
+        written: Written | None = None,
     ) -> bool:
         """``PointReads.run``, for who has the role. Raises InsufficientPrivilege as well."""
-        core = self._core
-        if core.access.active:
+        if (core := self._core).access.active:
             core.access.check(user, found)
         if core.traces is not None:
             answer = core.traces.read(text, traceparent, core.number, answer)
-        return self.reads.by_key.run(found, values, answer, text=text, user=user)
+        return self.reads.by_key.run(found, values, answer, text=text, user=user, written=written)
 
     def read_by_index(
         self,

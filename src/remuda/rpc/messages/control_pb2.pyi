@@ -27,6 +27,7 @@ class RpcType(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     QUERY_CHECK_RESPONSE: _ClassVar[RpcType]
     FRAGMENT_DONE: _ClassVar[RpcType]
     INDEX_READ: _ClassVar[RpcType]
+    ENTRY_READ: _ClassVar[RpcType]
     JOIN: _ClassVar[RpcType]
     VIEW_INSTALL: _ClassVar[RpcType]
     HEARTBEAT: _ClassVar[RpcType]
@@ -102,6 +103,7 @@ QUERY_CHECK: RpcType
 QUERY_CHECK_RESPONSE: RpcType
 FRAGMENT_DONE: RpcType
 INDEX_READ: RpcType
+ENTRY_READ: RpcType
 JOIN: RpcType
 VIEW_INSTALL: RpcType
 HEARTBEAT: RpcType
@@ -237,6 +239,40 @@ class IndexRows(_message.Message):
     rows: _containers.RepeatedScalarFieldContainer[bytes]
     declined: int
     def __init__(self, context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., rows: _Optional[_Iterable[bytes]] = ..., declined: _Optional[int] = ...) -> None: ...
+
+class EntryRead(_message.Message):
+    __slots__ = ("context", "map_id", "schema_version", "key", "form")
+    CONTEXT_FIELD_NUMBER: _ClassVar[int]
+    MAP_ID_FIELD_NUMBER: _ClassVar[int]
+    SCHEMA_VERSION_FIELD_NUMBER: _ClassVar[int]
+    KEY_FIELD_NUMBER: _ClassVar[int]
+    FORM_FIELD_NUMBER: _ClassVar[int]
+    context: _common_pb2.Context
+    map_id: int
+    schema_version: int
+    key: bytes
+    form: bytes
+    def __init__(self, context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., map_id: _Optional[int] = ..., schema_version: _Optional[int] = ..., key: _Optional[bytes] = ..., form: _Optional[bytes] = ...) -> None: ...
+
+class EntryForm(_message.Message):
+    __slots__ = ("positions", "formats", "zone")
+    POSITIONS_FIELD_NUMBER: _ClassVar[int]
+    FORMATS_FIELD_NUMBER: _ClassVar[int]
+    ZONE_FIELD_NUMBER: _ClassVar[int]
+    positions: _containers.RepeatedScalarFieldContainer[int]
+    formats: _containers.RepeatedScalarFieldContainer[int]
+    zone: str
+    def __init__(self, positions: _Optional[_Iterable[int]] = ..., formats: _Optional[_Iterable[int]] = ..., zone: _Optional[str] = ...) -> None: ...
+
+class EntryRow(_message.Message):
+    __slots__ = ("clock", "row", "declined")
+    CLOCK_FIELD_NUMBER: _ClassVar[int]
+    ROW_FIELD_NUMBER: _ClassVar[int]
+    DECLINED_FIELD_NUMBER: _ClassVar[int]
+    clock: int
+    row: bytes
+    declined: bool
+    def __init__(self, clock: _Optional[int] = ..., row: _Optional[bytes] = ..., declined: _Optional[bool] = ...) -> None: ...
 
 class UncommittedWrites(_message.Message):
     __slots__ = ("map_id", "schema_version", "rows", "removed")
