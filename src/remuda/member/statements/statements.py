@@ -140,14 +140,7 @@ class Statements:
         keyed = KeyedStatements(core, self.by_key)
         self.short = ShortStatements(core, self, keyed, self.history)
         self._writes = WriteStatements(
-            core,
-            peers,
-            commits,
-            queries,
-            self._runs,
-            own,
-            implicit,
-            keyed,
+            core, peers, commits, queries, self._runs, own, implicit, keyed
         )
         self._sessions = Sessions(core, plans)
         self.spark = SparkStatements(core, hop, plans, self._runs)
