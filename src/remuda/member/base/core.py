@@ -44,6 +44,7 @@ from remuda.member.security.defences import no_defences
 from remuda.member.state.catalog_news import CatalogNews
 from remuda.member.state.constraints import Constraints
 from remuda.member.state.departure import Departure
+from remuda.member.state.former_schemas import FormerSchemas
 from remuda.member.state.log import fields
 from remuda.member.state.maps_in_doubt import Doubts
 from remuda.member.state.readiness import READY_TIMEOUT, Readiness
@@ -106,6 +107,7 @@ class Core:
         """Members that want to leave, and are to keep nothing."""
         self.given_away = GivenAway()
         self.doubts = Doubts()
+        self.former_schemas = FormerSchemas()
         self.dropped: dict[int, str] = {}
         """The names of maps that were dropped, the last ones."""
         self.clock = HybridClock()

@@ -292,6 +292,7 @@ class CatalogService:
                 self.unique_since[schema.map_id] = core.clock.last
             for store in core.copies_of(schema.map_id):
                 if store.schema.version < schema.version:
+                    core.former_schemas.remember(store.schema)
                     store.alter(schema)
                 elif (store.schema.indexes, store.schema.options) != (
                     schema.indexes,

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
-
-from remuda.datatypes.schema import MapSchema
 from remuda.datatypes.timestamp import FOREVER, expiry
 from remuda.errors import InternalError, SchemaChanged
 from remuda.limits import PARTITIONS
@@ -13,39 +10,20 @@ from remuda.member.state.transaction_sets import PartWork, Row, Write
 from remuda.storage.chunks.layout import Layout
 from remuda.storage.maps.map_store import MapStore
 
-SCHEMAS_KEPT = 1000
-
 
 class Applying:
     def __init__(self, core: Core) -> None:
         self._core = core
-        self.schemas: OrderedDict[tuple[int, int], MapSchema] = OrderedDict()
-        """By map id and version: of rows that are pending while their map is altered."""
-
-    def remember(self) -> None:
-        """Keep the schemas of now, for rows that were made for them."""
-        for map_id, store in self._core.stores.items():
-            if (map_id, store.schema.version) not in self.schemas:
-                self._remember(store)
-
-    def _remember(self, store: MapStore) -> None:
-        schema = store.schema
-        self.schemas[schema.map_id, schema.version] = schema
-        if len(self.schemas) > SCHEMAS_KEPT:
-            self.schemas.popitem(last=False)
 
     def knows(self, work: PartWork) -> bool:
         """Whether the writes can be applied here, now or when the part commits. A backup may hear
         of a write before it hears of the definition that the rows were made for."""
+        stores = self._core.stores
         for write in work.writes:
-            if (write.map_id, write.schema_version) in self.schemas:
-                continue
-            store = self._core.stores.get(write.map_id)
+            store = stores.get(write.map_id)
             if store is None:
                 if write.map_id not in self._core.dropped:
                     return False
-            elif store.schema.version == write.schema_version:
-                self._remember(store)
             elif store.schema.version < write.schema_version:
                 return False
         return True
@@ -97,8 +75,8 @@ class Applying:
 
     def _row(self, store: MapStore, write: Write, row: Row) -> Row:
         """A row that was made for an earlier schema, as one of the map as it is now."""
-        written = self.schemas.get((write.map_id, write.schema_version))
-        if written is None:  # altered twice within a tick: its columns cannot be told apart
+        written = self._core.former_schemas.of(write.map_id, write.schema_version)
+        if written is None:  # its columns cannot be told apart
             raise InternalError(
                 f'a row of map "{store.schema.name}" was written for version '
                 f"{write.schema_version} of it, which is not known any more"

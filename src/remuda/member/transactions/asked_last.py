@@ -95,7 +95,6 @@ class AskedLast:
                 return kept
         partitions, timestamp = near.partitions, core.timestamp()
         for address, part in own:
-            self._applying.knows(part)  # remembered, for the case that the map is altered meanwhile
             shell.pending.add(address, part, timestamp, readers_wait=True)
             kept.append(parts.prepare_companion(address, partitions, part, timestamp))
         near.begin_with_last(core.world.clock.monotonic())

@@ -145,7 +145,6 @@ class TransactionShell:
         near = Near(core.number, transaction, alone, layout, one_phase=True, resend=RESEND)
         self._nears[transaction] = tx.made(Leading, (near, done))
         near.begin_alone(core.world.clock.monotonic())
-        self._applying.knows(work)  # remembered, for the case that the map is altered meanwhile
         self.pending.add_writes(address, work, timestamp)
         effects = self._parts.prepare_alone(address, work, timestamp)
         if not effects:
@@ -385,7 +384,6 @@ class TransactionShell:
             self._perform(self._parts.refused_here(address, refusal))
             return
         self._inbox.rows += len(work.writes)
-        self._applying.knows(work)  # remembered, for the case that the map is altered meanwhile
         timestamp = self._core.timestamp()
         self.pending.add(address, work, timestamp, readers_wait=True)
         self._note_prepared(address, work, timestamp)
@@ -515,7 +513,6 @@ class TransactionShell:
         if len(self._parts):
             self._run(self._parts.on_tick(now))
             self._forget()
-        self._applying.remember()
         self.admission.check()
         self._tell_finished(now)
         for listener in self.on_tick:
