@@ -31,6 +31,9 @@ BUDGETS = Path(__file__).with_name("calls.toml")
 WARM_UP, REPETITIONS = 6, 5
 PAUSE = 0.05
 """Seconds between two operations, in which background work goes on."""
+IDLE_AFTER, IDLE = 12.0, 4.0
+"""Versions of ten seconds are kept. Seconds in which everything counts, of members with nothing to
+do: looks at the stores are two seconds apart."""
 
 
 @dataclass(frozen=True)
@@ -97,6 +100,9 @@ def all_counts() -> Iterator[tuple[str, list[Count]]]:
                 yield name, counted(here, operation)
     with grid(backups=0) as here:
         yield "put without backup", counted(here, here.loop.complete(by_key(here))["put"])
+    with grid() as here:
+        here.loop.rest(IDLE_AFTER)
+        yield "4 idle seconds", [here.loop.count_all(IDLE) for _ in range(REPETITIONS)]
     with tempfile.TemporaryDirectory() as folder, grid(Path(folder), log_sync="fsync") as here:
         operations = here.loop.complete(by_key(here))
         yield "put with fsync log", counted(here, operations["put"])

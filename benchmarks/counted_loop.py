@@ -221,6 +221,16 @@ class CountingLoop(asyncio.AbstractEventLoop):
         task.result()
         return count
 
+    def count_all(self, seconds: float) -> Count:
+        """Count everything that happens in so much time, whatever its cause."""
+        count, before = Count(), sys.getprofile()
+        sys.setprofile(count.hook)
+        try:
+            self.rest(seconds)
+        finally:
+            sys.setprofile(before)
+        return count
+
     def _run(self, done: Callable[[], bool]) -> None:
         before = events._get_running_loop()
         events._set_running_loop(self)

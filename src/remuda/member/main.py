@@ -27,7 +27,7 @@ from remuda.world import system_world
 
 log = logging.getLogger("remuda.member.main")
 
-PARENT_CHECK_INTERVAL = 0.5
+PARENT_CHECK_INTERVAL = 2.0
 LEAVES = ("signal SIGTERM", DRAINED := "an operator has asked it to leave")
 GC_THRESHOLDS = (50_000, 20, 100)
 SHORT = {"data_dir": ("--data",)}

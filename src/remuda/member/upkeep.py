@@ -12,6 +12,10 @@ from remuda.member.base.offload import Offload
 from remuda.member.changes.change_retention import ChangeRetention
 
 INTERVAL = 0.05
+QUIET_AFTER = 1.0
+"""Seconds without work and without a change of a store, after which the upkeep rests."""
+QUIET_LOOKS = 2.0
+"""Seconds between two looks then."""
 VERSIONS_KEPT = from_micros(10_000_000)
 """Versions of the last ten seconds are kept for readers on other members."""
 EXPIRY_INTERVAL = 5.0
@@ -35,6 +39,7 @@ class Upkeep:
         self._retention = retention
         self._oldest_reads = oldest_reads
         self._expire_jobs = expire_jobs
+        self._seen, self._changed_at = 0, 0.0
 
     async def run(self) -> None:
         """Until it is cancelled. One slice takes a few milliseconds."""
@@ -47,7 +52,26 @@ class Upkeep:
             if loop.time() >= expiry:
                 attempt("expiry of jobs", self._expire_jobs)
                 expiry = loop.time() + EXPIRY_INTERVAL
-            await asyncio.sleep(0.001 if more else INTERVAL)
+            if more:
+                await asyncio.sleep(0.001)
+            elif not self._quiet(loop.time()) or await self._rest(loop.time() + QUIET_LOOKS):
+                await asyncio.sleep(INTERVAL)
+
+    async def _rest(self, until: float) -> bool:
+        """Whether something has begun; versions get old without that."""
+        loop = asyncio.get_running_loop()
+        while loop.time() < until:
+            if await self._core.pulse.rest():
+                return True
+        return False
+
+    def _quiet(self, now: float) -> bool:
+        core = self._core
+        stores = (*core.stores.values(), *core.backup_stores.values())
+        seen = sum([store.changes for store in stores], core.room.stored.held)
+        if seen != self._seen:
+            self._seen, self._changed_at = seen, now
+        return now - self._changed_at >= QUIET_AFTER
 
     async def _slices(self) -> bool:
         """One of each store; whether there is more to do. Nothing here names a store between two

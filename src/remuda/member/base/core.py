@@ -36,6 +36,7 @@ from remuda.execution.spill import DiskUse
 from remuda.limits import CLIENT_CLOCK_AHEAD_MAX, CLOCK_SKEW_MAX, PARTITIONS
 from remuda.member.base.access import Access
 from remuda.member.base.call import Call
+from remuda.member.base.pulse import Pulse
 from remuda.member.metrics.measures import Measures
 from remuda.member.metrics.traces import traces_to
 from remuda.member.metrics.unexpected_errors import UNEXPECTED_ERRORS
@@ -128,6 +129,7 @@ class Core:
         self.spilled = DiskUse()
         self._wall_micros = world.clock.wall_micros
         self.constraints = Constraints(self._wall_micros)
+        self.pulse = Pulse()
         self._tasks: dict[asyncio.Task[None], Coroutine[Any, Any, None]] = {}
         """With what each runs; in order: a simulation replays."""
         self.departure = Departure(lambda: self.number)

@@ -129,6 +129,7 @@ class CommitParticipants:
         taking = self._taking.get(job) or self._decided.get(job)
         if taking is None:
             coordinator_of(job)  # raises JobAborted for what is not the id of a job
+            self._core.pulse.wake()  # its rows are to be arranged, and sealed in the end
             taking = self._taking[job] = Taking(tx.Participant(self._core.number, job))
         return taking
 

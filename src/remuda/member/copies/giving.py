@@ -101,6 +101,10 @@ class Giving:
         self._receivers: dict[int, int] = {}
         self._now: Transfer | None = None
         self._changed = asyncio.Event()
+        self._looks = False
+        """Nothing is to be done, so each beat looks again."""
+        self._looked: tuple[object, ...] = ()
+        """The state in which the last look found nothing to do."""
         self.leaving: frozenset[int] = frozenset()
         """Members that are to keep nothing."""
         self.moved = 0
@@ -117,7 +121,12 @@ class Giving:
         """The first view is there."""
         self._transactions.receive_with(self.receivers)
         self._membership.leavers.on_leaving.append(self._leaving)
+        self._core.pulse.on_beat(self._look)
         self._core.spawn(self._run(), "copies")
+
+    def _look(self) -> None:
+        if self._looks:
+            self._changed.set()
 
     def receivers(self, partition: int) -> tuple[int, ...]:
         """Who is being given a copy and must get every write of a partition of this member."""
@@ -148,7 +157,9 @@ class Giving:
             move = self._next()
             if move is None:
                 self._refused, self._most = "", None
-                await self._wait(LOOK_EVERY)
+                self._looks = True
+                await self._changed.wait()
+                self._looks = False
                 continue
             giving = Transfer(move, f"{self._core.number}-{self._core.world.chance.bits(96):024x}")
             try:
@@ -228,16 +239,22 @@ class Giving:
         together, doubtful = self._together, frozenset[int]()
         if core.view.unreachable:
             doubtful = self._transactions.shell.parts.in_doubt()
-        return movement.next_move(
+        returning, awaited = self._membership.leavers.returning, self._awaited()
+        looked = (core.view, together, self.leaving, doubtful, returning, awaited)
+        if looked == self._looked:  # its view by identity, mostly
+            return None
+        move = movement.next_move(
             core.view,
             core.number,
             self._copies,
             together,
             self.leaving,
             doubtful,
-            self._membership.leavers.returning,
-            self._awaited(),
+            returning,
+            awaited,
         )
+        self._looked = looked if move is None else ()
+        return move
 
     def _awaited(self) -> frozenset[int]:
         """Members that have left, and whose copies are not made elsewhere yet."""
@@ -254,7 +271,7 @@ class Giving:
     @property
     def _together(self) -> int:
         rows = sum(estimated_rows(store) for store in self._stores().values())
-        mine = len(self._core.view.partitions_of(self._core.number))
+        mine = self._core.view.owners.count(self._core.number)
         together = max(TOGETHER, mine * ROWS_TOGETHER // max(rows, 1))
         return together if self._most is None else min(together, self._most)
 

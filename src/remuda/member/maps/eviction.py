@@ -83,7 +83,10 @@ class MapEviction:
     async def run(self) -> None:
         """For as long as the member lives."""
         while True:
-            await asyncio.sleep(INTERVAL)
+            if self._watched:
+                await asyncio.sleep(INTERVAL)
+            else:
+                await self._core.pulse.next_beat()
             if self._core.catalog is not self._catalog:
                 self._look_up()
             if self._watched and self._core.ready:

@@ -283,6 +283,7 @@ class CatalogService:
         # leave this member as it was.
         made = {s.map_id: MapStore(s) for s in catalog.maps if s.map_id not in core.stores}
         core.catalog = catalog
+        core.pulse.wake()  # for indexes to build, and maps that entries go from
         core.catalog_news.installed(catalog.version)
         core.stores.update(made)
         for schema in catalog.maps:

@@ -30,6 +30,7 @@ from remuda.errors import (
 from remuda.member.base.core import Core, attempt
 from remuda.member.base.leavers import Leavers
 from remuda.member.base.peers import Peers, dial
+from remuda.member.base.pulse import REST_MAX
 from remuda.member.membership.catalog_service import CatalogService
 from remuda.member.membership.clock_rounds import ClockRounds
 from remuda.member.membership.forming import Forming
@@ -154,13 +155,14 @@ class Membership:
         asked = self._core.world.clock.monotonic()
         while True:
             self.step(ms.Tick())
+            self._core.pulse.beat()
             machine = self._machine
             now = self._core.world.clock.monotonic()
             if self._core.readiness.hopeless and now >= asked + self._core.config.heartbeat_timeout:
                 asked = now
                 self._core.spawn(self._ask_where_it_joined(), "asking where it joined")
             quick = machine is not None and not machine.lease.granted
-            await asyncio.sleep(interval / (ms.FIRST_BEATS if quick else TICKS))
+            await asyncio.sleep(min(interval / (ms.FIRST_BEATS if quick else TICKS), REST_MAX))
 
     def _perform(self, effect: ms.Effect) -> None:
         core = self._core

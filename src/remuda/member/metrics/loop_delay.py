@@ -9,7 +9,7 @@ from typing import Final
 from remuda.member.metrics.families import Family, Histogram
 from remuda.world import Clock
 
-INTERVAL: Final = 0.25
+INTERVAL: Final = 0.5
 """Seconds between two looks."""
 
 

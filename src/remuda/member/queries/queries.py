@@ -340,6 +340,9 @@ class Queries:
     async def _tick(self) -> None:
         """While there are queries: timeouts, checks, and a look at streams with gaps."""
         while True:
+            if not len(self._registry):
+                await self._core.pulse.next_beat()
+                continue
             await asyncio.sleep(QUERY_CHECK_INTERVAL)
             attempt("query checks", lambda: self.happened(events.Tick()))
             for running in list(self._running.values()):

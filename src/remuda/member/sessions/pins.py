@@ -8,7 +8,6 @@ that says nothing for a while is forgotten.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable
 from typing import Final
 
@@ -36,15 +35,17 @@ class TransactionPins:
         """By member: the lowest timestamp that its transactions read at, and when it said so."""
         self.others: list[Callable[[], int | None]] = []
         """What else reads on all members for long: the lowest timestamp of each."""
-        self._timer: asyncio.TimerHandle | None = None
+        self._tell_at = 0.0
         self._pinned = False
 
     def start(self) -> None:
-        self._timer = asyncio.get_running_loop().call_later(PIN_INTERVAL, self._tell)
+        self._core.pulse.on_beat(self._tell)
 
     def _tell(self) -> None:
         core = self._core
-        self._timer = asyncio.get_running_loop().call_later(PIN_INTERVAL, self._tell)
+        if (time := core.world.clock.monotonic()) < self._tell_at:
+            return
+        self._tell_at = time + PIN_INTERVAL
         oldest = self._own()
         # By the wall clock, as versions are collected: the hybrid one stands still without work.
         now = from_micros(core.world.clock.wall_micros())
@@ -84,7 +85,3 @@ class TransactionPins:
                 del self._told[member]
         others = [oldest for oldest, _ in self._told.values()]
         return min(others if own is None else [own, *others], default=None)
-
-    def close(self) -> None:
-        if self._timer is not None:
-            self._timer.cancel()

@@ -52,5 +52,4 @@ class TransactionService:
         return {"transactions": len(self.sessions)}
 
     def close(self) -> None:
-        self.pins.close()
         self.sessions.close()

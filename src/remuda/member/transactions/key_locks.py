@@ -331,6 +331,8 @@ class KeyLocks:
         if not missing:
             self._when_decided(message, answer)
             return
+        if self._core.pulse.resting:
+            self._core.pulse.wake()  # for the search of circles
         now = self._core.world.clock.monotonic()
         self._asking[owner] = Asking(
             lambda error: granted() if error is None else answer(error), wanted, missing, now
@@ -455,6 +457,11 @@ class KeyLocks:
                 attempt("a write that waited for a lock", action)
 
     # --- deadlocks ----------------------------------------------------------------------------
+
+    @property
+    def asking(self) -> int:
+        """Transactions that wait for keys of this member."""
+        return len(self._asking)
 
     def on_tick(self, now: float) -> None:
         for owner, asking in list(self._asking.items()):

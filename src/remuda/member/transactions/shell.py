@@ -12,7 +12,7 @@ import logging
 from collections import deque
 from collections.abc import Callable, Collection, Mapping
 from functools import partial
-from typing import NamedTuple, ParamSpec, cast
+from typing import ParamSpec, cast
 
 from remuda.datatypes.timestamp import FOREVER
 from remuda.datatypes.view import View
@@ -26,6 +26,7 @@ from remuda.member.transactions.admission import Admission
 from remuda.member.transactions.apply import Applying
 from remuda.member.transactions.asked_last import AskedLast
 from remuda.member.transactions.backup_room import BackupRoom
+from remuda.member.transactions.finished import Done, Finished, Heard, Leading
 from remuda.member.transactions.outgoing import Outgoing
 from remuda.member.transactions.pending import PendingParts
 from remuda.member.transactions.slices import ROWS_PER_STEP, Inbox, Item, patience, slices
@@ -42,16 +43,9 @@ log = logging.getLogger(__name__)
 P = ParamSpec("P")
 
 TICK = 0.1
+QUIET_TICKS = 10
 RESEND = 0.5
-REPEAT = 5.0
 LINGERING = (tx.BackupFinish, tx.Finished)
-
-Done = Callable[[tx.Report], None]
-
-
-class Leading(NamedTuple):
-    near: Near
-    done: Done
 
 
 class TransactionShell:
@@ -72,17 +66,22 @@ class TransactionShell:
         self._to_me: deque[tx.Message] = deque()
         self._inbox = Inbox(self._arrived)
         self._stepping = False
-        self.outgoing = Outgoing(core, peers, self._frame)
+        self._heard: Heard = {}
+        self._finished = Finished(core, self._nears, self._heard)
+        self.outgoing = Outgoing(core, peers, self._finished.frame)
         self._asked_last = AskedLast(core, self, self._applying, self._apply_alone)
         self._awaited_ends: set[Address] = set()
         """Parts whose end the user may wait for (see ``Near``)."""
-        self._finished: dict[int, tuple[int, frozenset[int]]] = {}
-        """By near member: the time below which all began that are finished, but for these."""
         self._latest = 0
         """The newest transaction of this member."""
-        self._told_below, self._told_at = 0, 0.0
         self.on_tick: list[Callable[[float], None]] = []
+        self._waits: Callable[[], int] = lambda: 0
         self._ticker: asyncio.Task[None] | None = None
+
+    def watch(self, waits: Callable[[], int]) -> None:
+        """Checks go on while there are ``waits()``: transactions that wait for keys, without a part
+        here."""
+        self._waits = waits
 
     def receive_with(self, receivers: Receivers) -> None:
         """Members that are being given a copy of a partition get its writes from now on."""
@@ -108,6 +107,8 @@ class TransactionShell:
     def begin(self, work: Mapping[int, PartWork], done: Done, *, one_phase: bool) -> Near:
         """Commit; ``done`` is called once with the end of it, at once perhaps."""
         core = self._core
+        if core.pulse.resting:
+            core.pulse.wake()
         self._latest = core.timestamp()
         transaction = tx.TransactionId(self._latest, core.number)
         locked = any(part.owner is not None for part in work.values())  # others wait for its keys
@@ -137,6 +138,8 @@ class TransactionShell:
         if len(layout.backups(partition)) > 1 or self.validation.must_look(partition, work):
             return False
         core.room.admit_part(work, primary=True)
+        if core.pulse.resting:
+            core.pulse.wake()
         # Nobody has read at this timestamp since it was given out, so it is that of the prepare.
         self._latest = timestamp = work.snapshot
         transaction = tx.made(tx.TransactionId, (timestamp, core.number))
@@ -229,7 +232,9 @@ class TransactionShell:
             return
         if context.sender not in self._core.view.by_number:  # dropped, and does not know it yet
             return
-        self._finished[context.sender] = frame.finished_below, frozenset(frame.in_doubt)
+        if self._core.pulse.resting and (frame.messages or frame.alone):
+            self._core.pulse.wake()
+        self._heard[context.sender] = frame.finished_below, frozenset(frame.in_doubt)
         sender, me = context.sender, self._core.number
         for began, partition in zip(frame.kept, frame.kept_partitions, strict=False):
             address = (tx.made(tx.TransactionId, (began, me)), partition)
@@ -470,40 +475,23 @@ class TransactionShell:
                 self._send(to, piece)
         self._inbox.later()
 
-    def _frame(self) -> control_pb2.PartMessages:
-        core = self._core
-        if core.view.unreachable:
-            return control_pb2.PartMessages(
-                context=core.context(),
-                finished_below=self._below(),
-                in_doubt=sorted(self._unfinished()),
-            )
-        first = next(iter(self._nears), None)  # ``_below`` where nothing is in doubt
-        below = core.clock.last + 1 if first is None else first.began
-        return control_pb2.PartMessages(context=core.context(), finished_below=below)
-
-    def _below(self) -> int:
-        """All transactions of this member that began before it are finished everywhere, but for
-        those that are in doubt."""
-        nears = self._nears.items()  # in the order in which they began
-        if self._core.view.unreachable:
-            first = next((name for name, leading in nears if not leading.near.in_doubt), None)
-        else:
-            first = next(iter(self._nears), None)
-        return self._core.clock.last + 1 if first is None else first.began
-
-    def _unfinished(self) -> frozenset[int]:
-        """When those that are in doubt began."""
-        if not self._core.view.unreachable:
-            return frozenset()
-        return frozenset(t.began for t, each in self._nears.items() if each.near.in_doubt)
-
     # --- time and views -----------------------------------------------------------------------
 
     async def _tick(self) -> None:
+        pulse, quiet = self._core.pulse, 0
         while True:
-            await asyncio.sleep(TICK)
+            quiet = quiet + 1 if self._quiet else 0
+            if quiet >= QUIET_TICKS and await pulse.rest():
+                quiet = 0
+            if quiet < QUIET_TICKS:
+                await asyncio.sleep(TICK)
             attempt("transaction checks", self._check)
+
+    @property
+    def _quiet(self) -> bool:
+        """Whether checks have nothing to look at until something begins."""
+        told = self._finished.all_told(self._latest)
+        return told and not (len(self._parts) or any(self.gauges().values()) or self._waits())
 
     def _check(self) -> None:
         now = self._core.world.clock.monotonic()
@@ -519,8 +507,7 @@ class TransactionShell:
             listener(now)
 
     def _forget(self) -> None:
-        self._finished[self._core.number] = self._below(), self._unfinished()
-        for near, finished in self._finished.items():
+        for near, finished in self._finished.by_member().items():
             if self.layout.alive(near):
                 self._run(self._parts.forget(near, *finished))
 
@@ -529,15 +516,12 @@ class TransactionShell:
         self._run(self._parts.let_go(partitions))
 
     def _tell_finished(self, now: float) -> None:
-        """Others keep the ends of parts until they hear that nobody asks for them any more. The
-        last word of a busy time is repeated, because it may get lost."""
-        told = self._told_below > self._latest
-        if not self._latest or (told and now - self._told_at < REPEAT):
+        if not self._finished.due(self._latest, now):
             return
-        self._told_below, self._told_at = self._below(), now
+        frame, wal = self._finished.frame, self._core.wal
         for member in self._core.view.by_number:
             if member != self._core.number:
-                self._core.wal.after(partial(self.outgoing.send_frame, member, self._frame()))
+                wal.after(partial(self.outgoing.send_frame, member, frame()))
 
     def given(self, partitions: Collection[int]) -> list[tx.GivenPart]:
         """See ``Parts.given``."""
@@ -575,8 +559,7 @@ class TransactionShell:
     def on_view(self, _before: View, after: View) -> None:
         """Another view is installed: promoted parts go on here, lost near members are replaced."""
         self.layout = ViewLayout(after, self._receivers)
-        members = after.by_number
-        self._finished = {near: each for near, each in self._finished.items() if near in members}
+        self._finished.keep(after.by_number)
         self.outgoing.enter(after.number)
         self._awaited_ends.clear()
         self._inbox.clear()

@@ -61,6 +61,7 @@ class Transactions:
         """Of transactions that lock keys before they write them."""
         self._shell.validation.locks = self.locks
         self._shell.on_tick.append(self.locks.on_tick)
+        self._shell.watch(lambda: self.locks.asking)
         self._shell.on_tick.append(self._note_doubts)
         self._shell.admission.doubt = self._doubt
         self._busy = (

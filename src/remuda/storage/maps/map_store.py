@@ -94,7 +94,7 @@ class MapStore:
         self.counted = (0, 0)  # see storage.expiring_rows
         self.counters = MapCounters()
         self.accesses: Accesses | None = None  # see member.map_eviction
-        self._latest = self._changes = 0
+        self._latest = self._counted = self.changes = 0  # changes: of rows, so far
         self._statistics: MapStatistics | None = None
 
     @property
@@ -217,7 +217,7 @@ class MapStore:
             index.add(key_hash, slot)
         if index.delta_entries > DELTA_ENTRIES_MAX:
             index.freeze()
-        self._changes += 1
+        self.changes += 1
         return replaced
 
     def remove(self, key: Key, timestamp: int) -> Row | None:
@@ -239,7 +239,7 @@ class MapStore:
         chunk = self._table.by_number[slot >> OFFSET_BITS]
         offset = slot & OFFSET_MASK
         self.set_end(chunk, offset, timestamp)
-        self._changes += 1
+        self.changes += 1
         return chunk, offset
 
     def changed_after(self, key: Key, timestamp: int, now: int) -> bool:
@@ -292,14 +292,14 @@ class MapStore:
 
     def _install(self, rows: PreparedRows, timestamp: int) -> None:
         """Make prepared rows visible from ``timestamp`` on."""
-        self._changes += rows.rows
+        self.changes += rows.rows
         ends = self._place(rows, timestamp) if rows.rows else None
         if rows.overwrite:
             if timestamp > self._latest:
                 self._index.end_all(timestamp)
             closed = close_everything(self._table.snapshot(), timestamp)
             self.rows -= closed
-            self._changes += closed
+            self.changes += closed
             self._staging.note_overwrite(timestamp)
         self._latest = max(self._latest, timestamp)
         if not rows.rows:
@@ -434,7 +434,7 @@ class MapStore:
             if removed is not None:
                 for chunk, _, offsets in self._matches(removed):
                     self.rows -= close_existing(chunk, offsets, commit_timestamp)
-                self._changes += removed.rows
+                self.changes += removed.rows
             self._install(rows, commit_timestamp)
             return rows.rows
         finally:
@@ -487,7 +487,7 @@ class MapStore:
         self._store_rows(arrived.rows, (begins, row_ends, arrived.origins))
         self._latest = max(self._latest, int(begins.max()), transfer.last_write(ends))
         self.expiring = self.expiring or transfer.expire(ends)
-        self._changes += len(begins)
+        self.changes += len(begins)
 
     def end_versions(self, arrived: Arrival, low: int) -> None:
         """Let the versions of these keys that exist at ``low`` end where ``arrived`` says."""
@@ -565,9 +565,9 @@ class MapStore:
         """What takes the statistics anew, on any thread, for ``keep_statistics``; None when those
         kept are good."""
         known = self._statistics
-        if known is not None and self._changes <= STALE_SHARE * known.rows:
+        if known is not None and self.changes - self._counted <= STALE_SHARE * known.rows:
             return None
-        self._changes = 0
+        self._counted = self.changes
         chunks = list(self._table.snapshot())
         at = self.seen if self.expiring else FOREVER - 1
         pinned = (self._layouts, chunks, self.size(at), self.bytes, at)
