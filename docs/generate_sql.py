@@ -20,7 +20,7 @@ from typing import Final
 from remuda.catalog.edits import PutView
 from remuda.cli.output import show
 from remuda.datatypes.arrow import external_type
-from remuda.datatypes.schema import MapSchema, ViewDefinition
+from remuda.datatypes.schema import MapSchema, Namespace, ViewDefinition
 from remuda.datatypes.sql import (
     BIGINT,
     DOUBLE,
@@ -277,6 +277,7 @@ class Catalog:
 
     def __init__(self) -> None:
         self.version = 1
+        self.namespaces: tuple[Namespace, ...] = ()
         self._maps: dict[str, MapSchema] = {}
         self._views: dict[str, ViewDefinition] = {}
         for text in MAPS:

@@ -21,7 +21,7 @@ INDEXES: Final = (
 
 NOTES: Final = """\
 CREATE INDEX returns when every member has built its part; writes go on meanwhile, and if it is
-cancelled, the index goes. Names of indexes are unique in the cluster. `EXPLAIN` shows an index scan
+cancelled, the index goes. Names of indexes are unique in a schema. `EXPLAIN` shows an index scan
 with the points and ranges that it asks for, unions (OR over several columns) and intersections of
 indexes, scans in the order of an index (for ORDER BY with LIMIT), and lookup joins, which find the
 matches of each row by index or by primary key. An index is used where few rows are left; a range of

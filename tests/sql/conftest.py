@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from remuda.datatypes.schema import MapSchema, ViewDefinition
+from remuda.datatypes.schema import MapSchema, Namespace, ViewDefinition
 from remuda.errors import RemudaError
 from remuda.plan.explain.logical import logical_text
 from remuda.sql.binder import bind
@@ -46,6 +46,7 @@ class Catalog:
         self.maps: dict[str, MapSchema] = {}
         self.views: dict[str, ViewDefinition] = {}
         self.version = 1
+        self.namespaces: tuple[Namespace, ...] = ()
 
     def find(self, name: str) -> MapSchema | None:
         return self.maps.get(name)

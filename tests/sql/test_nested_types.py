@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from remuda.datatypes import sql
+from remuda.datatypes.schema import Namespace
 from remuda.datatypes.sql import SqlType
 from remuda.datatypes.times.intervals import pack
 from remuda.errors import RemudaError
@@ -17,6 +18,7 @@ from remuda.sql.scope.statements import BoundQuery
 
 class NoMaps:
     version = 1
+    namespaces: tuple[Namespace, ...] = ()
 
     def find(self, _: str) -> None:
         return None

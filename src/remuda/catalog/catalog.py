@@ -19,7 +19,7 @@ from remuda.catalog.staged_maps import is_staged
 from remuda.catalog.unique_guards import is_guards
 from remuda.datatypes.hashes.keyhash import is_key_type
 from remuda.datatypes.map_options import refuse_for_replicated
-from remuda.datatypes.schema import Column, MapSchema, ViewDefinition
+from remuda.datatypes.schema import Column, MapSchema, Namespace, ViewDefinition
 from remuda.datatypes.sql import Kind
 from remuda.errors import (
     DependentObjects,
@@ -47,6 +47,8 @@ class Catalog:
     views: tuple[ViewDefinition, ...] = ()
     following_oid: int = FIRST_OID
     """The next OID that was never allotted."""
+    namespaces: tuple[Namespace, ...] = ()
+    """The SQL schemas of the users besides ``public``, and ``public`` if it was changed."""
 
     @cached_property
     def _by_name(self) -> dict[str, MapSchema]:
@@ -59,6 +61,10 @@ class Catalog:
     @cached_property
     def _view_by_name(self) -> dict[str, ViewDefinition]:
         return {view.name: view for view in self.views}
+
+    @cached_property
+    def namespace_names(self) -> frozenset[str]:
+        return frozenset(namespace.name for namespace in self.namespaces)
 
     @cached_property
     def shown(self) -> Catalog:

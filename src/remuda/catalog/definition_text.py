@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from remuda.datatypes.identifiers import quoted_name
+from remuda.datatypes.identifiers import quoted_name, sql_name
 from remuda.datatypes.index import IndexDefinition
 from remuda.datatypes.map_options import shown
 from remuda.datatypes.schema import Check, Column, MapSchema, ViewDefinition
@@ -14,7 +14,7 @@ def definition_of(relation: MapSchema | ViewDefinition) -> str:
     """The CREATE statement that makes it again; comments follow as statements of their own."""
     if isinstance(relation, ViewDefinition):
         columns = ", ".join(quoted_name(column.name) for column in relation.columns)
-        text = f"CREATE VIEW {quoted_name(relation.name)} ({columns}) AS\n{relation.text}"
+        text = f"CREATE VIEW {sql_name(relation)} ({columns}) AS\n{relation.text}"
         return "\n".join([text + ";", *_comments(relation, "VIEW")])
     lines = [f"    {column_text(column)}" for column in relation.shown]
     if not relation.has_row_ids:
@@ -26,7 +26,7 @@ def definition_of(relation: MapSchema | ViewDefinition) -> str:
         if index.constraint
     ]
     lines += [f"    CONSTRAINT {quoted_name(c.name)} CHECK ({c.text})" for c in relation.checks]
-    text = f"CREATE TABLE {quoted_name(relation.name)} (\n" + ",\n".join(lines) + "\n)"
+    text = f"CREATE TABLE {sql_name(relation)} (\n" + ",\n".join(lines) + "\n)"
     options = []
     if relation.replicated:
         options.append("replicated = true")
@@ -61,7 +61,7 @@ def column_text(column: Column) -> str:
 
 
 def _comments(relation: MapSchema | ViewDefinition, kind: str) -> list[str]:
-    name = quoted_name(relation.name)
+    name = sql_name(relation)
     found = []
     if relation.comment:
         found.append(f"COMMENT ON {kind} {name} IS {_string(relation.comment)};")
@@ -84,14 +84,20 @@ def _parts(schema: MapSchema, name: str) -> Iterator[tuple[str, str]]:
     statements of their own."""
     key = quoted_name(schema.primary_key)
     yield f"CONSTRAINT {key} ON {name}", schema.key_comment
-    yield f"INDEX {key}", schema.key_index_comment
+    yield f"INDEX {_index(schema, schema.primary_key)}", schema.key_index_comment
     for index in schema.uniques:
         if index.constraint:
             unique = quoted_name(index.name)
             yield f"CONSTRAINT {unique} ON {name}", index.constraint_comment
-            yield f"INDEX {unique}", index.comment
+            yield f"INDEX {_index(schema, index.name)}", index.comment
     for check in schema.checks:
         yield f"CONSTRAINT {quoted_name(check.name)} ON {name}", check.comment
+
+
+def _index(schema: MapSchema, name: str) -> str:
+    """Indexes are in the schemas of their maps."""
+    table, index = sql_name(schema), quoted_name(name)
+    return table.removesuffix(quoted_name(schema.local)) + index
 
 
 def _string(text: str) -> str:

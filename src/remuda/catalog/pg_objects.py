@@ -14,9 +14,9 @@ from remuda.catalog.system_relations import (
     SystemRelation,
     all_system_relations,
 )
-from remuda.datatypes.identifiers import quoted_name
+from remuda.datatypes.identifiers import quoted_name, sql_name
 from remuda.datatypes.index import IndexDefinition, IndexKind
-from remuda.datatypes.schema import Column, MapSchema, ViewDefinition
+from remuda.datatypes.schema import Column, MapSchema, Namespace, ViewDefinition
 
 SCHEMAS: Final = {PG_CATALOG: 11, PUBLIC: 2200, INFORMATION_SCHEMA: 13000, SYS: 13500}
 PG_CATALOG_OID: Final = SCHEMAS[PG_CATALOG]
@@ -45,6 +45,9 @@ class Holder(Protocol):
     @property
     def views(self) -> Sequence[ViewDefinition]: ...
 
+    @property
+    def namespaces(self) -> Sequence[Namespace]: ...
+
 
 @dataclass(frozen=True, slots=True)
 class Relation:
@@ -70,6 +73,18 @@ class Index:
     definition: IndexDefinition | None
 
 
+def schemas(holder: Holder) -> Iterator[tuple[str, int]]:
+    """The name and the OID of each schema."""
+    yield from SCHEMAS.items()
+    for namespace in holder.namespaces:
+        if namespace.name not in SCHEMAS:
+            yield namespace.name, namespace.oid
+
+
+def schema_numbers(holder: Holder) -> dict[str, int]:
+    return dict(schemas(holder))
+
+
 def number_of(schema: MapSchema, name: str) -> int:
     """``attnum`` of a column: from 1 on, without the hidden one."""
     return [column.name for column in schema.shown].index(name) + 1
@@ -78,9 +93,9 @@ def number_of(schema: MapSchema, name: str) -> int:
 def relations(holder: Holder) -> Iterator[Relation]:
     for schema in holder.maps:
         kind = "r" if schema.sequence is None else "S"
-        yield Relation(schema.oid, PUBLIC, schema.name, kind, schema.shown, schema)
+        yield Relation(schema.oid, schema.namespace, schema.local, kind, schema.shown, schema)
     for view in holder.views:
-        yield Relation(view.oid, PUBLIC, view.name, "v", view.columns, view)
+        yield Relation(view.oid, view.namespace, view.local, "v", view.columns, view)
     for place, found in enumerate(all_system_relations()):
         kind = "r" if found.oid else "v"
         oid = found.oid or _SYSTEM_FIRST + place
@@ -121,7 +136,11 @@ def comments(holder: Holder) -> Iterator[Comment]:
 
 
 def _every_comment(holder: Holder) -> Iterator[Comment]:
-    yield Comment(SCHEMA_OID, SCHEMAS[PUBLIC], 0, "standard public schema")
+    numbers = schema_numbers(holder)
+    if not any(namespace.name == PUBLIC for namespace in holder.namespaces):
+        yield Comment(SCHEMA_OID, SCHEMAS[PUBLIC], 0, "standard public schema")
+    for namespace in holder.namespaces:
+        yield Comment(SCHEMA_OID, numbers[namespace.name], 0, namespace.comment)
     for relation in relations(holder):
         if isinstance(relation.source, MapSchema | ViewDefinition):
             yield Comment(CLASS_OID, relation.oid, 0, relation.source.comment)
@@ -147,8 +166,9 @@ def access_method(index: Index) -> str:
 def index_text(index: Index, *, pretty: bool = False) -> str:
     """The CREATE INDEX that makes it (of a primary key: that would make one like it). ``pretty``
     leaves the schema out, which every session searches."""
-    name, table = quoted_name(index.name), quoted_name(index.schema.name)
-    where = table if pretty else f"{PUBLIC}.{table}"
+    schema = index.schema
+    name, table = quoted_name(index.name), quoted_name(schema.local)
+    where = sql_name(schema) if pretty else f"{quoted_name(schema.namespace)}.{table}"
     definition, kind = index.definition, access_method(index)
     if definition is None:
         columns = ", ".join(quoted_name(column) for column in index.columns)

@@ -12,6 +12,7 @@ from typing import Final
 
 from remuda.catalog.pg_relations import PG_RELATIONS
 from remuda.catalog.pg_types import catalog_type
+from remuda.datatypes import schema as schemas
 from remuda.datatypes.schema import Column
 from remuda.datatypes.sql import (
     BIGINT,
@@ -29,7 +30,7 @@ from remuda.datatypes.sql import (
 
 DATABASE: Final = "remuda"
 OWNER: Final = "remuda"
-PUBLIC: Final = "public"
+PUBLIC: Final = schemas.PUBLIC
 INFORMATION_SCHEMA: Final = "information_schema"
 PG_CATALOG: Final = "pg_catalog"
 SYS: Final = "sys"

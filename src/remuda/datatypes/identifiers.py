@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Final
+from typing import Final, Protocol
 
 _PLAIN: Final = re.compile(r"[a-z_][a-z0-9_$]*\Z")
 _KEYWORDS: Final = frozenset(
@@ -36,3 +36,21 @@ def quoted_name(name: str) -> str:
     if _PLAIN.match(name) and name not in _KEYWORDS:
         return name
     return '"' + name.replace('"', '""') + '"'
+
+
+class Qualified(Protocol):
+    """Something in an SQL schema."""
+
+    @property
+    def namespace(self) -> str: ...
+
+    @property
+    def local(self) -> str: ...
+
+
+def sql_name(relation: Qualified) -> str:
+    """A relation as SQL texts name it, wherever the default search path holds."""
+    name = quoted_name(relation.local)
+    if relation.namespace == "public":
+        return name
+    return f"{quoted_name(relation.namespace)}.{name}"

@@ -1,4 +1,9 @@
-"""The schema of a map: its columns, its key, and how it is laid over the members."""
+"""The schema of a map: its columns, its key, and how it is laid over the members.
+
+The full name of a map or view is unique in the cluster: catalog, messages, logs, snapshots and
+privileges know it by this name. In the SQL schema ``public`` that is its own name. In another one
+the schema stands in front of it: ``sales.orders``, in quotes if it has a dot or a quote itself.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +15,7 @@ from remuda.datatypes.index import IndexDefinition
 from remuda.datatypes.map_options import NO_OPTIONS, MapOptions
 from remuda.datatypes.sql import PhysicalValue, SqlType
 
+PUBLIC = "public"
 KEY_COLUMN = "__key"
 VALUE_COLUMN = "this"
 ROW_ID = "__row_id"
@@ -22,6 +28,25 @@ HIDDEN = frozenset({ROW_ID, GENERATION})
 NOT_NULL_GUARD = "not null guard of "
 """With the name of a column: the name of the CHECK that keeps NULLs out while SET NOT NULL verifies
 the rows that are there. Users never see it."""
+
+
+def full_name(namespace: str, local: str) -> str:
+    """``sales``, ``orders`` -> ``sales.orders``"""
+    return local if namespace == PUBLIC else prefix(namespace) + local
+
+
+def local_name(namespace: str, full: str) -> str:
+    """``sales``, ``sales.orders`` -> ``orders``"""
+    return full if namespace == PUBLIC else full.removeprefix(prefix(namespace))
+
+
+def prefix(namespace: str) -> str:
+    """The part of full names that stands for the schema, with its dot; "" for ``public``."""
+    if namespace == PUBLIC:
+        return ""
+    if "." in namespace or '"' in namespace:
+        namespace = '"' + namespace.replace('"', '""') + '"'
+    return namespace + "."
 
 
 class Identity(Enum):
@@ -146,11 +171,18 @@ class MapSchema:
     key_index_comment: str = field(default="", compare=False, repr=False)
     sequence: SequenceOptions | None = field(default=None, repr=False)
     """Of a sequence, which is a map of one entry: its state."""
+    namespace: str = field(default=PUBLIC, repr=False)
+    """The SQL schema that it is in; ``name`` begins with it unless it is ``public``."""
+
+    @property
+    def local(self) -> str:
+        """Its name without its schema."""
+        return local_name(self.namespace, self.name)
 
     @property
     def primary_key(self) -> str:
         """The name of the primary key's constraint."""
-        return self.key_name or f"{self.name}_pkey"
+        return self.key_name or f"{self.local}_pkey"
 
     @property
     def has_row_ids(self) -> bool:
@@ -217,3 +249,21 @@ class ViewDefinition:
     comment: str = ""
     view_id: int = 0
     oid: int = field(default=0, compare=False, repr=False)
+    namespace: str = field(default=PUBLIC, repr=False)
+    """The SQL schema that it is in; ``name`` begins with it unless it is ``public``."""
+
+    @property
+    def local(self) -> str:
+        """Its name without its schema."""
+        return local_name(self.namespace, self.name)
+
+
+@dataclass(frozen=True, slots=True)
+class Namespace:
+    """A schema of the users, as SQL has the word: it holds relations. ``public`` is there without
+    one, and has one if something about it was changed."""
+
+    name: str
+    owner: str = ""
+    comment: str = ""
+    oid: int = field(default=0, compare=False)

@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any, Final
 
 from remuda.catalog.system_relations import DATABASE, OWNER
@@ -13,7 +14,8 @@ from remuda.datatypes.sql import SqlType
 from remuda.datatypes.times.session_zones import UTC
 from remuda.errors import LimitExceeded, ProtocolError
 from remuda.rpc import codec
-from remuda.session.settings import NAMED_MAX, SETTINGS, Setting, milliseconds
+from remuda.session.settings import NAMED_MAX, PLAIN, SETTINGS, Meaning, Setting, milliseconds
+from remuda.sql.scope.resolution import path_of
 
 SESSION_SIZE_MAX: Final = 1024 * 1024
 SEQUENCES_MAX: Final = 1000
@@ -71,6 +73,14 @@ class ClientSession:
     def zone(self) -> str:
         """The time zone, as ``session_zone`` knows it."""
         return self.values.get("timezone", UTC)
+
+    @cached_property
+    def meaning(self) -> Meaning:
+        """Those of its settings that plans depend on."""
+        if not self.values:
+            return PLAIN
+        path = self.values.get("search_path")
+        return Meaning(self.zone, PLAIN.path if path is None else path_of(path))
 
     @property
     def rows_max(self) -> int | None:

@@ -12,7 +12,6 @@ from remuda.catalog.catalog import Catalog
 from remuda.catalog.statistics import StatisticsReader
 from remuda.datatypes.schema import Column, MapSchema
 from remuda.datatypes.sql import BOOLEAN, VARCHAR, SqlType
-from remuda.datatypes.times.session_zones import UTC
 from remuda.errors import LimitExceeded, RemudaError
 from remuda.execution.evaluate.compile import evaluate_constant
 from remuda.limits import PLAN_CACHE_ENTRIES, PLAN_CACHE_SIZE_MAX, STATEMENT_LENGTH_MAX
@@ -34,6 +33,7 @@ from remuda.session.keyed_writes import KeyedPlan, of_change, of_insert
 from remuda.session.parameters import check_count, with_clock_parameters
 from remuda.session.privileges import Need, needs_of
 from remuda.session.routes import route_of, route_of_write
+from remuda.session.settings import PLAIN, Meaning
 from remuda.session.shape import ResultShape
 from remuda.sql.binder import bind
 from remuda.sql.changes.literal_rows import literal_insert
@@ -270,25 +270,29 @@ class Environment:
         )
 
 
-Key: TypeAlias = tuple[str, tuple[SqlType, ...] | None, bool, str]
-"""Text, types of parameters, whether it runs on one member alone, time zone."""
+Key: TypeAlias = tuple[str, tuple[SqlType, ...] | None, bool, Meaning]
+"""Text, types of parameters, whether it runs on one member alone, settings of the session."""
 
 
 def bound(
-    text: str, types: Sequence[SqlType] | None, catalog: CatalogReader, zone: str = UTC
+    text: str,
+    types: Sequence[SqlType] | None,
+    catalog: CatalogReader,
+    meaning: Meaning = PLAIN,
 ) -> BoundStatement:
-    """``zone``: that of the session. Raises SqlSyntaxError and the binder's InputErrors, all with
+    """Raises SqlSyntaxError and the binder's InputErrors, all with
     the statement attached."""
     if len(text) > STATEMENT_LENGTH_MAX:
         raise LimitExceeded(f"a statement has at most {STATEMENT_LENGTH_MAX} characters")
-    plain = None if types else literal_insert(text, catalog, zone)
+    zone, path = meaning
+    plain = None if types else literal_insert(text, catalog, zone, path)
     if plain is not None:
         return plain
     try:
         parsed = parse(text)
         if types is not None:
             check_count(parsed.parameters, len(types))
-        return in_zone(bind(parsed, catalog, types, zone), zone)
+        return in_zone(bind(parsed, catalog, types, zone, path), zone)
     except RemudaError as error:
         raise error.within(error.statement or text) from error.__cause__
     except RecursionError as problem:

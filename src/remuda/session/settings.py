@@ -10,12 +10,30 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
-from remuda.datatypes.times.session_zones import zone_name
+from remuda.datatypes.times.session_zones import UTC, zone_name
 from remuda.errors import CannotChangeSetting, InputError, NotSupported, UndefinedSetting
 from remuda.sql.expressions.ignored_settings import BOOL, IGNORED, NUMBER, IgnoredSetting
+from remuda.sql.scope.resolution import DEFAULT_PATH, path_of
 from remuda.sql.text.suggest import did_you_mean
+
+USER: Final = "$user"
+
+
+class Meaning(NamedTuple):
+    """The settings of a session that plans depend on. ``path``: the schemas in which names are
+    searched, ``$user`` for the one called as the user."""
+
+    zone: str = UTC
+    path: tuple[str, ...] = DEFAULT_PATH
+
+    def of(self, user: str) -> Meaning:
+        """With the name of the user in the path."""
+        return self._replace(path=tuple(user if name == USER else name for name in self.path))
+
+
+PLAIN: Final = Meaning()
 
 Check = Callable[[str], str]
 """The value in its normal form. Raises ValueError with what is allowed."""
@@ -147,22 +165,13 @@ def _pauses(value: str) -> str:
 
 
 def _path(value: str) -> str:
-    """Schemas in the order in which they are searched. Names of schemas that do not exist are
-    skipped, as in PostgreSQL; a path that would hide maps, or find more than they, is refused."""
-    names = [name.strip().strip('"') for name in value.split(",")]
-    if "public" not in names or not {"information_schema", "sys"}.isdisjoint(names):
-        raise Harmful(
-            "a path with public and without information_schema and sys. Maps and views are in "
-            "public, which is always searched; write names of other schemas with their schema, as "
-            "information_schema.tables"
-        )
-    return ", ".join(
-        name if re.fullmatch("[a-z_][a-z0-9_]*", name) else _quoted(name) for name in names
-    )
-
-
-def _quoted(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'
+    """Schemas in the order in which they are searched. Those that do not exist are skipped when
+    names are looked up, as in PostgreSQL."""
+    try:
+        path_of(value)
+    except ValueError:
+        raise ValueError("names of schemas with commas between them") from None
+    return value
 
 
 _ISOLATION: Final = _only("serializable", "repeatable read", "read committed", "read uncommitted")

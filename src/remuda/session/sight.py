@@ -12,12 +12,12 @@ from collections.abc import Sequence
 
 from remuda.catalog.catalog import Catalog
 from remuda.catalog.users import Role, User, lacking
-from remuda.datatypes.schema import MapSchema, ViewDefinition
+from remuda.datatypes.schema import MapSchema, Namespace, ViewDefinition
 from remuda.datatypes.sql import SqlType
-from remuda.datatypes.times.session_zones import UTC
 from remuda.errors import RemudaError
 from remuda.session.planning import bound
 from remuda.session.privileges import needs_of
+from remuda.session.settings import PLAIN, Meaning
 from remuda.sql.scope.statements import BoundStatement
 
 
@@ -41,6 +41,10 @@ class Sight:
     @property
     def version(self) -> int:
         return self._whole.version
+
+    @property
+    def namespaces(self) -> Sequence[Namespace]:
+        return self._whole.namespaces
 
     def find(self, name: str) -> MapSchema | None:
         found = self._whole.find(name)
@@ -66,11 +70,13 @@ class Sight:
         self.listed = True
         return self._seen
 
-    def bound(self, text: str, types: Sequence[SqlType] | None, zone: str = UTC) -> BoundStatement:
+    def bound(
+        self, text: str, types: Sequence[SqlType] | None, meaning: Meaning = PLAIN
+    ) -> BoundStatement:
         """Raises what ``planning.bound`` raises, and InsufficientPrivilege where that, or the
         statement itself, would tell of a map that the user may not know."""
         try:
-            statement = bound(text, types, self, zone)
+            statement = bound(text, types, self, meaning)
         except RemudaError:
             self._refuse()
             raise

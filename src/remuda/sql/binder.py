@@ -29,6 +29,7 @@ from remuda.sql.queries.views import bind_create_view
 from remuda.sql.scope.context import Context
 from remuda.sql.scope.object_names import as_text, is_written
 from remuda.sql.scope.output import project
+from remuda.sql.scope.resolution import DEFAULT_PATH
 from remuda.sql.scope.scope import Scope, column_refs
 from remuda.sql.scope.statements import (
     BoundQuery,
@@ -105,13 +106,16 @@ def bind(
     catalog: CatalogReader,
     parameter_types: Sequence[SqlType | None] | None = None,
     zone: str = UTC,
+    path: tuple[str, ...] = DEFAULT_PATH,
 ) -> BoundStatement:
     """Resolve names and types. ``parameter_types`` are types that the client fixed; the others are
-    inferred from where the parameters stand. ``zone``: that of the session, for literals.
+    inferred from where the parameters stand. ``zone``: that of the session, for literals;
+    ``path``: its search path.
 
     Raises the InputErrors with position and suggestion, LimitExceeded for deep nesting.
     """
-    context = Context(parsed.text, catalog, parsed.parameters, parameter_types, session_zone(zone))
+    moments, types = session_zone(zone), parameter_types
+    context = Context(parsed.text, catalog, parsed.parameters, types, moments, path=path)
     try:
         return _bind(context, parsed)
     except RemudaError as error:
@@ -197,10 +201,12 @@ def bind_arguments(
     tree: ExecuteTree,
     types: Sequence[SqlType],
     catalog: CatalogReader,
+    *,
     zone: str = UTC,
+    path: tuple[str, ...] = DEFAULT_PATH,
 ) -> tuple[Expression, ...]:
     """The arguments of an EXECUTE in ``text``, constants of the parameters' ``types``."""
-    context = Context(text, catalog, 0, None, session_zone(zone))
+    context = Context(text, catalog, 0, None, session_zone(zone), path=path)
     binder = ExpressionBinder(context, Scope(), Forbidding(context, "EXECUTE parameters"))
     return tuple(
         binder.convert.assigned(binder.bind(node), wanted, node, f"parameter ${number}")

@@ -87,6 +87,7 @@ class RunQueries:
         alone = not local and not message.transaction
         alone = alone and not chooses_engine(message.session, text)
         alone = alone and b'"timezone"' not in message.session
+        alone = alone and b'"search_path"' not in message.session
         asked = Asked(request, message, text, types, values)
         if alone and self._run_shortly(asked):
             return
@@ -127,7 +128,7 @@ class RunQueries:
         """Run a statement whose plan is cached without any task; False: none of the short ways is
         for it."""
         message = asked.message
-        found = self._plans.known(asked.text)
+        found = self._plans.known(asked.text, user=asked.request.user)
         if found is None or message.HasField("read_timestamp"):
             return False
         if message.session and decode_session(message.session).drill:

@@ -268,7 +268,9 @@ class Backend:
         self._outlet.advance()
 
     async def _look(self, text: str) -> None:
-        manner = await self._services.preparing.manner(text, self._outlet.user, self._zone)
+        manner = await self._services.preparing.manner(
+            text, self._outlet.user, self._settings.meaning
+        )
         self._perform(self._machine.looked(manner))
         self._outlet.advance()
 
@@ -381,7 +383,7 @@ class Backend:
         """``Turns.read``, if nothing of the session and of the member is against it."""
         if self._core.departure.dismissing or not self._short_ways.alone:
             return False
-        return self._turns.read(turn, self._client.session.zone)
+        return self._turns.read(turn, self._client.session.meaning)
 
     # --- running ------------------------------------------------------------------------------
 

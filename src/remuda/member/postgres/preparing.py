@@ -39,7 +39,7 @@ from remuda.session.planning import (
     PlannedInsert,
     PlannedQuery,
 )
-from remuda.session.settings import setting_of
+from remuda.session.settings import Meaning, setting_of
 from remuda.sql.scope.statements import (
     AnalyzeStatement,
     CancelStatement,
@@ -98,7 +98,7 @@ class Preparing:
         check_declared(oids)
         if is_blank(text):
             return Prepared("", Manner.SESSION, oids, None, None)
-        found, by = await self._planned(text, oids, user, session.zone)
+        found, by = await self._planned(text, oids, user, session.meaning)
         self._core.access.check(user, found)
         types = parameter_types(found)
         declared = (*oids, *[0] * len(types))[: max(len(types), len(oids))]
@@ -116,15 +116,15 @@ class Preparing:
         by_key = isinstance(found, PlannedQuery) and found.point is not None
         return Prepared(text, manner_of(found), shown_oids, fields, planning, by_key)
 
-    async def manner(self, text: str, user: str, zone: str) -> Manner:
+    async def manner(self, text: str, user: str, meaning: Meaning) -> Manner:
         """Raises what planning raises."""
         if is_blank(text):
             return Manner.SESSION
-        found = await self._plans.plan(text, None, local=False, user=user, zone=zone)
+        found = await self._plans.plan(text, None, local=False, user=user, meaning=meaning)
         return manner_of(found)
 
     async def _planned(
-        self, text: str, oids: Sequence[int], user: str, zone: str
+        self, text: str, oids: Sequence[int], user: str, meaning: Meaning
     ) -> tuple[Planned, PlanTypes]:
         """By the types that the binder infers where the declared ones fit into them, so that one
         plan serves all clients (a read by key, above all); otherwise by the declared ones."""
@@ -132,7 +132,7 @@ class Preparing:
         inferred: tuple[SqlType, ...] = ()
         problem: RemudaError | None = None
         try:
-            found = await self._plans.plan(text, None, local=False, user=user, zone=zone)
+            found = await self._plans.plan(text, None, local=False, user=user, meaning=meaning)
             inferred = parameter_types(found)
             if all(_fits(*pair) for pair in zip(declared, inferred, strict=False)):
                 return found, PlanTypes(None)
@@ -148,7 +148,7 @@ class Preparing:
                 for place, t in enumerate(declared)
             )
             try:
-                found = await self._plans.plan(text, types, local=False, user=user, zone=zone)
+                found = await self._plans.plan(text, types, local=False, user=user, meaning=meaning)
             except _BY_TYPES as error:
                 problem = problem or error
                 continue
@@ -208,7 +208,7 @@ class Preparing:
                 named = session.prepared.get(tree.name)
                 if named is not None:
                     inner = await self._plans.plan(
-                        named.text, named.types, local=False, user=user, zone=session.zone
+                        named.text, named.types, local=False, user=user, meaning=session.meaning
                     )
                     return await self._columns(inner, session, user)
             case _:

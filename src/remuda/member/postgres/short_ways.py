@@ -66,8 +66,9 @@ class ShortWays:
         """Run a statement whose plan is cached; False: none of the short ways is for it."""
         if not self.alone:
             return False
-        text, zone = bound.planning.text, self._client.session.zone
-        found = self._plans.known(text, bound.by.types, zone)
+        session = self._client.session
+        text, user = bound.planning.text, self._outlet.user
+        found = self._plans.known(text, bound.by.types, session.meaning, user)
         if isinstance(found, PlannedQuery):
             source, fits = found, not found.locking
         elif isinstance(found, PlannedInsert | PlannedChange):

@@ -16,6 +16,7 @@ from remuda.member.statements.statements import Statements
 from remuda.postgres.prepared import Turn
 from remuda.postgres.session import Session
 from remuda.rpc.client_channel import ClientChannel
+from remuda.session.settings import Meaning
 
 
 class Outlet(ClientChannel, Protocol):
@@ -35,12 +36,12 @@ class Turns:
         self._machine = machine
         self._outlet = outlet
 
-    def read(self, turn: Turn, zone: str) -> bool:
-        """Answer a turn of the machine, now or when the owner of the key has answered. ``zone`` is
-        the session's. False: nothing was done, and the messages are taken one by one."""
+    def read(self, turn: Turn, meaning: Meaning) -> bool:
+        """Answer a turn of the machine, now or when the owner of the key has answered. ``meaning``
+        is the session's. False: nothing was done, and the messages are taken one by one."""
         planning: Planning = turn.prepared.token
-        found = self._plans.known(planning.text, planning.by.types, zone)
-        form = planning.turns.of(found, turn, planning.types, planning.oids, zone)
+        found = self._plans.known(planning.text, planning.by.types, meaning, self._outlet.user)
+        form = planning.turns.of(found, turn, planning.types, planning.oids, meaning.zone)
         values = form.values(turn.message.values) if form is not None else None
         if form is None or values is None or not form.serves(turn.limit):
             return False

@@ -21,7 +21,7 @@ from remuda.catalog.catalog import Catalog
 from remuda.catalog.edits import DropMap, Edit, PutMap, PutView
 from remuda.catalog.staged_maps import is_staged, restore_of, staged_name
 from remuda.datatypes.map_options import NO_OPTIONS
-from remuda.datatypes.schema import MapSchema, ViewDefinition
+from remuda.datatypes.schema import PUBLIC, MapSchema, ViewDefinition, full_name, prefix
 from remuda.datatypes.view import View
 from remuda.errors import (
     DataCorrupted,
@@ -46,6 +46,7 @@ from remuda.rpc.messages import control_pb2
 from remuda.snapshot.catalog import read_catalog
 from remuda.snapshot.plans import planned
 from remuda.sql.definitions.sequences import owned_by, with_renamed_sequence
+from remuda.sql.scope.resolution import Place
 from remuda.sql.scope.statements import CreateIndexStatement
 from remuda.sql.text.suggest import did_you_mean
 from remuda.sql.trees.snapshot import RestoreSnapshotTree
@@ -80,6 +81,14 @@ class RestoredMap:
     """Rows, of this and the other maps, that end by themselves."""
     staged: str = ""
     """Its name while it is filled."""
+
+    @property
+    def place(self) -> Place:
+        """It stays in its schema if the new name begins with it; others are in ``public``."""
+        before = prefix(self.schema.namespace)
+        if self.name.startswith(before):
+            return Place(self.schema.namespace, self.name.removeprefix(before))
+        return Place(PUBLIC, self.name)
 
 
 @dataclass(frozen=True)
@@ -188,7 +197,10 @@ class SnapshotRestoring:
         await core.until_ready()
         for number, each in enumerate(maps):
             each.staged = staged_name(core.number, restore, number)
-        made = [PutMap(replace(_fresh(each.schema), name=each.staged)) for each in maps]
+        made = [
+            PutMap(replace(_fresh(each.schema), name=each.staged, namespace=PUBLIC))
+            for each in maps
+        ]
         if made:
             await self._edit(lambda _: made)
         if path.from_logs:
@@ -235,7 +247,7 @@ class SnapshotRestoring:
             schema = catalog.find(each.staged)
             if schema is None:
                 raise TransientError(f'map "{each.name}" was dropped while it was restored')
-            found.append(PutMap(replace(schema, name=each.name)))
+            found.append(PutMap(replace(schema, name=each.name, namespace=each.place.namespace)))
         return [*found, *(PutView(replace(view, view_id=0)) for view in views)]
 
     # --- rows ---------------------------------------------------------------------------------
@@ -478,7 +490,10 @@ def _chosen(path: RestorePlan, catalog: Catalog, tree: RestoreSnapshotTree) -> l
     """Raises UndefinedMap, DuplicateMap."""
     cut = path.cut
     names = catalog.names()
-    wanted = tree.maps or tuple((name, tree.prefix + name) for name in names)
+    wanted = tree.maps or tuple(
+        (schema.name, full_name(schema.namespace, tree.prefix + schema.local))
+        for schema in catalog.maps
+    )
     found: list[RestoredMap] = []
     for name, new in wanted:
         schema = catalog.find(name)
@@ -520,12 +535,12 @@ def _owned(path: RestorePlan, catalog: Catalog, found: list[RestoredMap]) -> lis
 def _relinked(maps: Sequence[RestoredMap], salt: str) -> list[RestoredMap]:
     """Columns and sequences of a restore know each other by numbers of its own, and defaults name
     the sequences by their new names: the maps of the snapshot may be there as well."""
-    names = [(each.schema.name, each.name) for each in maps if each.schema.sequence is not None]
+    names = [(each.schema.name, each.place) for each in maps if each.schema.sequence is not None]
     found: list[RestoredMap] = []
     for each in maps:
         schema = each.schema
         for old, new in names:
-            if old != new:
+            if old != new.full:
                 schema = with_renamed_sequence(schema, old, new)
         if schema.sequence is not None:
             link = _link(schema.sequence.link, salt)

@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TypeVar
 
+from remuda.catalog.system_relations import OWNER
 from remuda.datatypes.schema import MapSchema
 from remuda.datatypes.sql import SqlType
-from remuda.datatypes.times.session_zones import UTC
 from remuda.datatypes.values import PhysicalValue
 from remuda.errors import InputError, LimitExceeded, RemudaError, SqlSyntaxError
 from remuda.execution.parallel import rows_read
@@ -19,6 +19,7 @@ from remuda.member.statements.statistics_service import ClusterStatistics
 from remuda.session.parameters import check_count, fitted
 from remuda.session.planning import (
     Environment,
+    Key,
     PlanCache,
     Planned,
     PlannedChange,
@@ -28,6 +29,7 @@ from remuda.session.planning import (
     maps_of,
     planned,
 )
+from remuda.session.settings import PLAIN, Meaning
 from remuda.session.sight import Sight
 from remuda.sql.parsing.parser import parse
 from remuda.sql.scope.statements import BoundStatement, ExplainStatement
@@ -73,12 +75,18 @@ class Plans:
         self._environments: dict[bool, Environment] = {}
 
     def known(
-        self, text: str, types: tuple[SqlType, ...] | None = None, zone: str = UTC
+        self,
+        text: str,
+        types: tuple[SqlType, ...] | None = None,
+        meaning: Meaning = PLAIN,
+        user: str = "",
     ) -> Planned | None:
         """The cached plan of a statement that runs on the whole cluster."""
         if self._core.catalog_news.behind:
             return None  # by a catalog that was changed since
-        return self._cache.find((text, types, False, zone), self._environment(local=False))
+        if (user or OWNER) in self._core.catalog.namespace_names:
+            meaning = meaning.of(user or OWNER)
+        return self._cache.find((text, types, False, meaning), self._environment(local=False))
 
     async def fitting(
         self,
@@ -88,12 +96,12 @@ class Plans:
         *,
         local: bool,
         user: str = "",
-        zone: str = UTC,
+        meaning: Meaning = PLAIN,
     ) -> tuple[Planned, tuple[PhysicalValue, ...]]:
         """The plan by the parameter types that the binder infers, if the values fit them exactly;
         otherwise by the types that the client gave. With the values in these types."""
         try:
-            found = await self.plan(text, None, local=local, user=user, zone=zone)
+            found = await self.plan(text, None, local=local, user=user, meaning=meaning)
         except InputError:
             if not types:
                 raise
@@ -101,10 +109,10 @@ class Plans:
         if found is not None:
             wanted = parameter_types(found)
             check_count(len(wanted), len(values))
-            suitable = fitted(values, types, wanted, zone)
+            suitable = fitted(values, types, wanted, meaning.zone)
             if suitable is not None:
                 return found, suitable
-        return await self.plan(text, types, local=local, user=user, zone=zone), values
+        return await self.plan(text, types, local=local, user=user, meaning=meaning), values
 
     async def plan(
         self,
@@ -113,17 +121,20 @@ class Plans:
         *,
         local: bool,
         user: str = "",
-        zone: str = UTC,
+        meaning: Meaning = PLAIN,
     ) -> Planned:
         """Raises what ``Sight.bound`` raises. ``local``: it runs on this member alone. ``user`` may
-        know of the maps that it has a role on; "" is this member itself. ``zone``: that of the
+        know of the maps that it has a role on; "" is this member itself. ``meaning``: that of the
         session. Names have a meaning by a catalog that may lack what clients were told of: then
         neither an error counts nor a plan; but a member that is cut off shows what it knows of
         itself. Raises NoLease, MemberNotReady when no newer catalog comes."""
-        key = (text, types, local, zone)
         news = self._core.catalog_news
         while True:
             try:
+                if (user or OWNER) in self._core.catalog.namespace_names:
+                    key = (text, types, local, meaning.of(user or OWNER))
+                else:
+                    key = (text, types, local, meaning)
                 found = await self._plan(key, user)
             except SqlSyntaxError:
                 raise
@@ -135,17 +146,15 @@ class Plans:
                     return found
             await news.wait()
 
-    async def _plan(
-        self, key: tuple[str, tuple[SqlType, ...] | None, bool, str], user: str
-    ) -> Planned:
+    async def _plan(self, key: Key, user: str) -> Planned:
         """By the catalog that this member has."""
-        text, types, local, zone = key
+        text, types, local, meaning = key
         found = self._cache.find(key, self._environment(local))
         if found is not None:
             return found
         access, catalog = self._core.access, self._core.catalog
         sight = Sight(catalog.shown, access.catalog(user), access.user(user))
-        statement = await self._work(text, lambda: sight.bound(text, types, zone))
+        statement = await self._work(text, lambda: sight.bound(text, types, meaning))
         await self._statistics.refresh(_maps(statement))
         environment = self._environment(local)
         found = self._cache.find(key, environment)  # another client asked the same meanwhile
@@ -163,13 +172,15 @@ class Plans:
         return await self._work(text, lambda: parse(text).parameters)
 
     async def bound(
-        self, text: str, types: tuple[SqlType, ...], user: str, zone: str
+        self, text: str, types: tuple[SqlType, ...], user: str, meaning: Meaning
     ) -> BoundStatement:
         """A statement that was planned before, once more as it was before it was planned; of an
         EXPLAIN what it explains."""
         access = self._core.access
         sight = Sight(self._core.catalog.shown, access.catalog(user), access.user(user))
-        found = await self._work(text, lambda: sight.bound(text, types or None, zone))
+        found = await self._work(
+            text, lambda: sight.bound(text, types or None, meaning.of(user or OWNER))
+        )
         return found.statement if isinstance(found, ExplainStatement) else found
 
     def environment(self) -> Environment:

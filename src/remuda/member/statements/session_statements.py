@@ -33,7 +33,7 @@ from remuda.session.client_session import ClientSession, PreparedText
 from remuda.session.in_zone import parts_in_zone
 from remuda.session.parameters import clock_values, with_clock_parameters
 from remuda.session.planning import Planned
-from remuda.session.settings import SETTINGS, checked, setting_of
+from remuda.session.settings import SETTINGS, Meaning, checked, setting_of
 from remuda.sql.binder import bind_arguments
 from remuda.sql.text.suggest import did_you_mean
 from remuda.sql.trees.session import (
@@ -107,7 +107,9 @@ class Sessions:
         if types is not None:
             types = (*types, *[NULL] * tree.parameters)[: tree.parameters]
         # for its errors
-        await self._plans.plan(tree.statement, types, local=local, user=user, zone=session.zone)
+        await self._plans.plan(
+            tree.statement, types, local=local, user=user, meaning=session.meaning
+        )
         made = session.with_prepared(tree.name, PreparedText(tree.statement.strip(), types))
         return made, "PREPARE"
 
@@ -128,7 +130,7 @@ class Sessions:
                 types,
                 catalog,
                 statement.started,
-                zone=statement.session.zone,
+                meaning=statement.session.meaning,
             )
         except RemudaError as error:
             raise _located(error, statement, tree) from None
@@ -142,7 +144,7 @@ class Sessions:
                 named.types,
                 local=statement.local,
                 user=statement.user,
-                zone=statement.session.zone,
+                meaning=statement.session.meaning,
             )
         except RemudaError as error:
             raise error.at(None, None) from error.__cause__
@@ -199,11 +201,13 @@ def _argument_values(
     catalog: Catalog,
     now_micros: int,
     *,
-    zone: str,
+    meaning: Meaning,
 ) -> tuple[PhysicalValue, ...]:
     """The values of EXECUTE's arguments. Raises InputErrors and DataErrors."""
     try:
-        bound_arguments = parts_in_zone(bind_arguments(text, tree, types, catalog, zone), zone)
+        zone, path = meaning
+        found = bind_arguments(text, tree, types, catalog, zone=zone, path=path)
+        bound_arguments = parts_in_zone(found, zone)
     except RemudaError as error:
         raise error.within(text) from error.__cause__
     bound_arguments, clock = with_clock_parameters(bound_arguments, 0)

@@ -91,8 +91,8 @@ class SparkStatements:
         return max(config.statement_memory or 0, 1) + max(config.spill_limit or 0, 0)
 
     async def _bound(self, statement: Statement, query: PlannedQuery) -> BoundQuery:
-        zone = statement.session.zone
-        bound = await self._plans.bound(statement.text, query.parameter_types, statement.user, zone)
+        meaning, user = statement.session.meaning, statement.user
+        bound = await self._plans.bound(statement.text, query.parameter_types, user, meaning)
         if not isinstance(bound, BoundQuery):
             raise NotOnSpark("only queries run on Spark")
         return bound

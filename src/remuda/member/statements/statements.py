@@ -305,14 +305,13 @@ class Statements:
         self, statement: Statement, local: bool
     ) -> tuple[Planned, tuple[PhysicalValue, ...]]:
         text, values, types = statement.text, statement.values, statement.types
+        user, meaning = statement.user, statement.session.meaning
         if statement.planned_by is None:
             return await self._plans.fitting(
-                text, values, types, local=local, user=statement.user, zone=statement.session.zone
+                text, values, types, local=local, user=user, meaning=meaning
             )
-        types_of_plan = statement.planned_by.types
-        found = await self._plans.plan(
-            text, types_of_plan, local=local, user=statement.user, zone=statement.session.zone
-        )
+        by = statement.planned_by.types
+        found = await self._plans.plan(text, by, local=local, user=user, meaning=meaning)
         return found, values
 
     def _fresh(self, statement: Statement) -> Statement:

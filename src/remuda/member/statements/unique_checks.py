@@ -22,7 +22,7 @@ from remuda.catalog.unique_guards import (
     same_values,
     slot_of,
 )
-from remuda.datatypes.identifiers import quoted_name
+from remuda.datatypes.identifiers import quoted_name, sql_name
 from remuda.datatypes.index import IndexDefinition
 from remuda.datatypes.schema import MapSchema
 from remuda.datatypes.values import PhysicalValue, arrays_to_rows
@@ -181,7 +181,7 @@ class UniqueChecks:
         schema, index = new.schema, new.index
         names = [*schema.key, *index.names]
         columns = ", ".join(f'{quoted_name(n)} AS "c{i}"' for i, n in enumerate(names))
-        text = f"SELECT {columns} FROM {quoted_name(schema.name)}{condition}"  # noqa: S608 (quoted names)
+        text = f"SELECT {columns} FROM {sql_name(schema)}{condition}"  # noqa: S608 (quoted names)
         each = tuple([schema.column(name).type for name in index.names])
         types = each * (len(values) // len(each))
         planned = await self._plans.plan(text, types, local=False)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from remuda.datatypes.identifiers import quoted_name
+from remuda.datatypes.identifiers import sql_name
 from remuda.datatypes.schema import MapSchema
 from remuda.datatypes.sql import SqlType, unrestricted
 from remuda.errors import InvalidDefinition, LimitExceeded, RemudaError, SqlSyntaxError
@@ -61,7 +61,7 @@ class EntryChange:
 def text_of(schema: MapSchema, assignments: str, condition: str) -> str:
     """The statement that stands for them: errors show it, with the place. Each part ends with its
     line, so that a comment in one does not swallow the other."""
-    text = f"UPDATE {quoted_name(schema.name)} SET {assignments}"  # noqa: S608 (its own text)
+    text = f"UPDATE {sql_name(schema)} SET {assignments}"  # noqa: S608 (its own text)
     return f"{text}\nWHERE {condition}\n" if condition.strip() else text
 
 

@@ -23,6 +23,7 @@ from remuda.plan.logical import OutputColumn, Values
 from remuda.sql.changes.rows import insert_positions
 from remuda.sql.definitions.constraints import default_of
 from remuda.sql.scope.context import Context
+from remuda.sql.scope.resolution import DEFAULT_PATH, find_any
 from remuda.sql.scope.statements import CatalogReader, InsertStatement
 from remuda.sql.trees import ast
 
@@ -32,7 +33,7 @@ DIGITS_MAX: Final = 100
 
 _NAME = r'(?:[A-Za-z_][A-Za-z_0-9$]*|"[^"\0]+")'
 _HEAD = re.compile(
-    rf"\s*INSERT\s+INTO\s+(?:public\s*\.\s*)?({_NAME})\s*"
+    rf"\s*INSERT\s+INTO\s+(?:({_NAME})\s*\.\s*)?({_NAME})\s*"
     rf"(?:\(\s*({_NAME}(?:\s*,\s*{_NAME})*)\s*\)\s*)?VALUES\s*\(",
     re.IGNORECASE,
 )
@@ -58,16 +59,24 @@ class NotPlain(Exception):
     """To be read in the general way."""
 
 
-def literal_insert(text: str, catalog: CatalogReader, zone: str = UTC) -> InsertStatement | None:
-    """The statement, or None if it is not of this form, or wrong. ``zone``: the session's."""
+def literal_insert(
+    text: str,
+    catalog: CatalogReader,
+    zone: str = UTC,
+    path: tuple[str, ...] = DEFAULT_PATH,
+) -> InsertStatement | None:
+    """The statement, or None if it is not of this form, or wrong. ``zone`` and ``path``: those of
+    the session."""
     if len(text) < LEAST_LENGTH:
         return None
     head = _HEAD.match(text)
-    schema = None if head is None else catalog.find(_folded(head[1]))
-    if head is None or schema is None:
+    namespace = "" if head is None or head[1] is None else _folded(head[1])
+    schema = None if head is None else find_any(catalog, path, namespace, _folded(head[2]))
+    if head is None or not isinstance(schema, MapSchema):
         return None
+    context = Context(text, catalog, 0, None, session_zone(zone), path=path)
     try:
-        return _statement(text, head, schema, Context(text, catalog, 0, None, session_zone(zone)))
+        return _statement(text, head, schema, context)
     except (NotPlain, RemudaError):
         return None
 
@@ -75,7 +84,7 @@ def literal_insert(text: str, catalog: CatalogReader, zone: str = UTC) -> Insert
 def _statement(
     text: str, head: re.Match[str], schema: MapSchema, context: Context
 ) -> InsertStatement:
-    names = [ast.name(_folded(name)) for name in _NAMES.findall(head[2] or "")]
+    names = [ast.name(_folded(name)) for name in _NAMES.findall(head[3] or "")]
     positions = insert_positions(context, schema, list(names))
     defaults = [_default(column) for column in schema.columns]
     for position, column in enumerate(schema.columns):

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from remuda.datatypes.schema import Column, Identity, MapSchema
+from remuda.catalog.system_relations import SystemRelation
+from remuda.datatypes.schema import Column, Identity, MapSchema, ViewDefinition
 from remuda.errors import (
     GeneratedAlways,
     InvalidDefinition,
@@ -26,7 +27,7 @@ from remuda.sql.queries.relations import CommonTable, Environment, undefined_map
 from remuda.sql.queries.select import SelectBinder
 from remuda.sql.queries.select_items import Item
 from remuda.sql.scope.context import Context, identifier
-from remuda.sql.scope.schema_names import schema_name, system_scan
+from remuda.sql.scope.schema_names import relation_named, written
 from remuda.sql.scope.scope import Scope
 from remuda.sql.scope.statements import (
     ChangeStatement,
@@ -76,21 +77,20 @@ def target_of(context: Context, node: ast.Node, *consumed: str) -> tuple[MapSche
     if not isinstance(node, ast.Table):
         raise context.unsupported("a change of this", node)
     context.only(node, "db", "catalog", *consumed)
-    name, schema_of_name = identifier(node.this), schema_name(context, node)
-    if system_scan(context, schema_of_name, name, node.this, name) is not None:
+    name, schema = identifier(node.this), relation_named(context, node)
+    if isinstance(schema, SystemRelation):
         raise context.error(
             WrongObjectType, f'"{name}" is a system relation and cannot be changed', node.this
         )
-    schema = context.catalog.find(name)
+    if isinstance(schema, ViewDefinition):
+        raise context.error(
+            WrongObjectType,
+            f'"{name}" is a view and cannot be changed',
+            node.this,
+            hint="Change the maps that it reads.",
+        )
     if schema is None:
-        if context.catalog.find_view(name) is not None:
-            raise context.error(
-                WrongObjectType,
-                f'"{name}" is a view and cannot be changed',
-                node.this,
-                hint="Change the maps that it reads.",
-            )
-        raise undefined_map(context, name, node.this)
+        raise undefined_map(context, written(node), node.this)
     if schema.sequence is not None:
         raise context.error(
             WrongObjectType,

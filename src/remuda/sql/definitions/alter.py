@@ -13,8 +13,16 @@ from functools import partial
 
 from remuda.catalog.edits import DropMap, DropView, Edit, PutMap, PutView
 from remuda.catalog.indexes import without_index
-from remuda.datatypes.identifiers import quoted_name
-from remuda.datatypes.schema import NOT_NULL_GUARD, Check, Column, Default, MapSchema
+from remuda.datatypes.identifiers import quoted_name, sql_name
+from remuda.datatypes.schema import (
+    NOT_NULL_GUARD,
+    PUBLIC,
+    Check,
+    Column,
+    Default,
+    MapSchema,
+    ViewDefinition,
+)
 from remuda.datatypes.sql import Kind
 from remuda.datatypes.values import PhysicalValue
 from remuda.datatypes.widening import widening
@@ -34,7 +42,7 @@ from remuda.errors import (
     UndefinedObject,
 )
 from remuda.sql.definitions.constraints import bind_default, condition_columns, default_of
-from remuda.sql.definitions.index_definitions import find_index
+from remuda.sql.definitions.index_definitions import index_in
 from remuda.sql.definitions.map_options import with_settings
 from remuda.sql.definitions.renames import with_renamed_checks, with_renamed_views
 from remuda.sql.definitions.schemas import (
@@ -54,9 +62,10 @@ from remuda.sql.definitions.sequences import (
     with_renamed_defaults,
 )
 from remuda.sql.definitions.unique_constraints import verification, with_uniques
-from remuda.sql.queries.views import BindQuery, placed, relation, renamed, with_dependents
+from remuda.sql.queries.views import BindQuery, placed, renamed, with_dependents
 from remuda.sql.scope.context import Context
 from remuda.sql.scope.notices import not_there
+from remuda.sql.scope.resolution import Place, found_in, place_in
 from remuda.sql.scope.statements import CatalogStatement, NumbersFrom, Verification
 from remuda.sql.text.suggest import did_you_mean
 from remuda.sql.trees.syntax import (
@@ -120,7 +129,7 @@ class _Alteration:
 def bind_alter(context: Context, tree: AlterTree, bind: BindQuery) -> CatalogStatement:
     tag = f"ALTER {tree.kind}"
     version = context.catalog.version
-    if relation(context.catalog, tree.name.text) is None and tree.if_exists:
+    if context.relation(tree.name) is None and tree.if_exists:
         skipped = not_there("relation", tree.name.text)
         return CatalogStatement(tag, version, (), notices=(skipped,))
     first = tree.actions[0]
@@ -170,7 +179,7 @@ def _verified(
         ),
         checks=(*schema.checks, *guards),
     )
-    some_row = f"SELECT 1 FROM {quoted_name(schema.name)} WHERE "  # noqa: S608 (a quoted name)
+    some_row = f"SELECT 1 FROM {sql_name(schema)} WHERE "  # noqa: S608 (a quoted name)
     verify = [
         Verification(
             some_row + f"{quoted_name(name)} IS NULL LIMIT 1",
@@ -214,22 +223,22 @@ def _stored_break(table: str, check: str, _: Sequence[PhysicalValue]) -> CheckVi
 def _rename_relation(
     context: Context, tree: AlterTree, action: Rename, bind: BindQuery
 ) -> tuple[Edit, ...]:
-    new = action.new.text
-    taken = relation(context.catalog, new)
+    new, known = action.new.text, context.relation(tree.name)
+    place = Place(PUBLIC if known is None else known.namespace, new)
     more: list[Edit] = []
     if tree.kind == "SEQUENCE" or _is_sequence(context, tree):
-        edit: Edit = PutMap(replace(sequence_of(context, tree.name), name=new))
-        more = with_renamed_defaults(context.catalog, tree.name.text, new)
+        sequence = sequence_of(context, tree.name)
+        edit: Edit = PutMap(replace(sequence, name=place.full))
+        more = with_renamed_defaults(context.catalog, sequence.name, place)
     elif tree.kind == "TABLE":
         schema = map_of(context, tree.name)
-        after = replace(schema, name=new, key_name=schema.primary_key)
-        edit = PutMap(with_renamed_checks(schema, after, schema.name, new))
+        after = replace(schema, name=place.full, key_name=schema.primary_key)
+        edit = PutMap(with_renamed_checks(schema, after, schema.local, new))
     else:
-        view = context.catalog.find_view(tree.name.text)
-        if view is None:
+        if not isinstance(known, ViewDefinition):
             raise missing(context, tree.name, "VIEW")
-        edit = PutView(renamed(view, new))
-    if taken is not None:
+        edit = PutView(renamed(known, place.full))
+    if found_in(context.catalog, place.namespace, new) is not None:
         error = DuplicateMap(f'a map or view of the name "{new}" already exists')
         raise placed(context, error, action.new)
     what = f'rename "{tree.name.text}"'
@@ -240,8 +249,8 @@ def _rename_relation(
 
 def _is_sequence(context: Context, tree: AlterTree) -> bool:
     """PostgreSQL's ALTER TABLE renames sequences, too."""
-    found = context.catalog.find(tree.name.text)
-    return tree.kind == "TABLE" and found is not None and found.sequence is not None
+    found = context.relation(tree.name)
+    return tree.kind == "TABLE" and isinstance(found, MapSchema) and found.sequence is not None
 
 
 def _apply(work: _Alteration, action: Action) -> None:
@@ -284,7 +293,7 @@ def _add_column(work: _Alteration, action: AddColumn) -> None:
     if action.elements.key is not None:
         raise placed(context, NotSupported("adding a key column is not supported"), name)
     check_column_name(context, name, schema.position)
-    column = new_column(context, schema.name, action.column, schema.position, work.sequences)
+    column = new_column(context, place_in(schema), action.column, schema.position, work.sequences)
     work.numbers += [NumbersFrom(each.name) for each in work.sequences]
     work.schema = replace(schema, columns=(*schema.columns, column))
     if not column.nullable:
@@ -346,7 +355,7 @@ def _add_identity(work: _Alteration, action: AddIdentity) -> None:
         raise placed(context, NumberNotDefined(problem), action.name)
     kind = identity_type(context, action.name, column.type)
     taken = [each.name for each in work.sequences]
-    made = generated(context, work.schema.name, column, kind, action.identity, taken=taken)
+    made = generated(context, place_in(work.schema), column, kind, action.identity, taken=taken)
     work.put(made.column)
     work.sequences.append(made.sequence)
     work.numbers.append(NumbersFrom(made.sequence.name))
@@ -533,8 +542,8 @@ def _rename_constraint(work: _Alteration, old: Name, new: Name) -> None:
     if old.text not in names:
         error = UndefinedObject(f'constraint "{old.text}" of map "{schema.name}" does not exist')
         raise placed(work.context, error, old)
-    foreign = old.text in uniques and find_index(work.context, new.text) is not None
-    if new.text in names or foreign:  # names of indexes are those of the whole cluster
+    foreign = old.text in uniques and index_in(work.context, schema.namespace, new.text) is not None
+    if new.text in names or foreign:  # names of indexes are those of a schema
         taken = DuplicateObject(f'constraint "{new.text}" for map "{schema.name}" already exists')
         raise placed(work.context, taken, new)
     work.schema = replace(

@@ -15,7 +15,8 @@ def bind_analyze(context: Context, tree: AnalyzeTree) -> AnalyzeStatement:
     """Columns are looked up, but the statistics of all of them are taken together."""
     catalog = context.catalog
     for name in tree.indexes:
-        if catalog.find(name.text) is None and find_index(context, name.text) is None:
+        known = context.relation(name)
+        if not isinstance(known, MapSchema) and find_index(context, name) is None:
             raise UndefinedObject(
                 f'there is no map or index "{name.text}"',
                 position=name.position,
@@ -23,10 +24,10 @@ def bind_analyze(context: Context, tree: AnalyzeTree) -> AnalyzeStatement:
             )
     found: dict[str, MapSchema] = {}
     for name, columns in tree.maps:
-        schema = catalog.find(name.text)
-        if schema is None:
+        schema = context.relation(name)
+        if not isinstance(schema, MapSchema):
             raise UndefinedMap(
-                f'map "{name.text}" does not exist',
+                f'map "{name.shown}" does not exist',
                 position=name.position,
                 hint=did_you_mean(name.text, told(catalog).names()),
             )

@@ -9,7 +9,7 @@ from remuda.datatypes.schema import HIDDEN, MapSchema, ViewDefinition
 from remuda.errors import UndefinedObject
 from remuda.sql.definitions.index_definitions import find_index
 from remuda.sql.definitions.schemas import kind_of, map_of, missing, wrong_kind
-from remuda.sql.queries.views import placed, relation
+from remuda.sql.queries.views import placed
 from remuda.sql.scope.context import Context
 from remuda.sql.scope.names import known_name
 from remuda.sql.scope.statements import CatalogStatement, told
@@ -32,7 +32,7 @@ def bind_comment(context: Context, tree: CommentTree) -> CatalogStatement:
 
 
 def _relation(context: Context, tree: CommentTree) -> MapSchema | ViewDefinition:
-    found = relation(context.catalog, tree.name.text)
+    found = context.relation(tree.name)
     if found is None:
         raise missing(context, tree.name, "VIEW" if tree.kind == "VIEW" else "TABLE")
     if tree.kind != "COLUMN" and kind_of(found) != tree.kind:
@@ -50,7 +50,7 @@ def _relation(context: Context, tree: CommentTree) -> MapSchema | ViewDefinition
 
 def _index(context: Context, tree: CommentTree) -> MapSchema:
     name = tree.name.text
-    schema = find_index(context, name)
+    schema = find_index(context, tree.name)
     if schema is not None:
         indexes = tuple(
             replace(index, comment=tree.comment) if index.name == name else index
@@ -59,7 +59,12 @@ def _index(context: Context, tree: CommentTree) -> MapSchema:
         return replace(schema, indexes=indexes)
     for map_name in context.catalog.names():
         schema = context.catalog.find(map_name)
-        if schema is not None and not schema.has_row_ids and schema.primary_key == name:
+        if (
+            schema is not None
+            and not schema.has_row_ids
+            and schema.primary_key == name
+            and schema.namespace in ((tree.name.schema,) if tree.name.schema else context.path)
+        ):
             return replace(schema, key_index_comment=tree.comment)
     every = [
         index.name

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import lru_cache
 
-from remuda.datatypes.schema import Check, Column, Default, MapSchema
+from remuda.datatypes.schema import Check, Column, Default, MapSchema, Namespace
 from remuda.datatypes.sql import SqlType, unrestricted
 from remuda.errors import NotSupported, RemudaError
 from remuda.plan.expression import ColumnId, ColumnRef, Expression, Literal, columns_of
@@ -13,6 +13,7 @@ from remuda.sql.expressions import calls, operators, sequence_functions
 from remuda.sql.expressions.expressions import ExpressionBinder, Forbidding
 from remuda.sql.parsing.snippets import expression_of, parse_expression
 from remuda.sql.scope.context import Context
+from remuda.sql.scope.resolution import Kept
 from remuda.sql.scope.scope import Scope
 from remuda.sql.trees import ast
 from remuda.sql.trees.syntax import Snippet
@@ -29,6 +30,7 @@ class NoMaps:
     """The catalog for expressions that read no relations."""
 
     version = 0
+    namespaces: Sequence[Namespace] = ()
 
     def find(self, name: str) -> None:  # noqa: ARG002
         return None
@@ -55,10 +57,15 @@ def bind_default(context: Context, name: str, target: SqlType, snippet: Snippet)
             "cannot use column reference in DEFAULT expression",
             node.find(ast.Column),
         )
-    bound = _default(context, node, target, name)
+    kept, context.kept = context.kept, Kept()
+    try:
+        bound = _default(context, node, target, name)
+        text = context.kept.text(snippet.text, snippet.tokens[0].start)
+    finally:
+        context.kept = kept
     if isinstance(bound, Literal) and bound.value is None:
         return None
-    return Default(snippet.text)
+    return Default(text)
 
 
 def _default(context: Context, node: ast.Node, target: SqlType, name: str) -> Expression:

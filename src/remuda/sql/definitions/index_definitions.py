@@ -25,6 +25,7 @@ from remuda.sql.scope.statements import (
     told,
 )
 from remuda.sql.text.suggest import did_you_mean
+from remuda.sql.trees.names import Name
 from remuda.sql.trees.syntax import CreateIndexTree, DropIndexTree
 
 NAME_LENGTH_MAX: Final = 255
@@ -41,7 +42,7 @@ def bind_create_index(context: Context, tree: CreateIndexTree) -> CreateIndexSta
     definition = IndexDefinition(
         text, tree.kind, columns, unique=tree.unique, nulls_distinct=tree.nulls_distinct
     )
-    existing = find_index(context, text)
+    existing = index_in(context, schema.namespace, text)
     if existing is not None and not tree.if_not_exists:
         raise DuplicateObject(
             f'index "{text}" exists already',
@@ -72,20 +73,34 @@ def bind_create_index(context: Context, tree: CreateIndexTree) -> CreateIndexSta
 
 def _free_name(context: Context, schema: MapSchema, tree: CreateIndexTree) -> str:
     """As PostgreSQL names an index that has no name."""
-    base = "_".join([schema.name, *(name.text for name in tree.columns), "idx"])[:NAME_LENGTH_MAX]
+    base = "_".join([schema.local, *(name.text for name in tree.columns), "idx"])[:NAME_LENGTH_MAX]
     name, number = base, 0
-    while find_index(context, name) is not None:
+    while index_in(context, schema.namespace, name) is not None:
         number += 1
         name = f"{base}{number}"
     return name
 
 
-def find_index(context: Context, name: str) -> MapSchema | None:
-    """The map that has the index."""
+def index_in(context: Context, namespace: str, name: str) -> MapSchema | None:
+    """The map of the schema that has an index of this name. An index is in the schema of its
+    map."""
     for map_name in context.catalog.names():
         schema = context.catalog.find(map_name)
-        if schema is not None and any(index.name == name for index in schema.indexes):
+        if (
+            schema is not None
+            and schema.namespace == namespace
+            and any(index.name == name for index in schema.indexes)
+        ):
             return schema
+    return None
+
+
+def find_index(context: Context, name: Name) -> MapSchema | None:
+    """The map that has the index which a statement names."""
+    for namespace in (name.schema,) if name.schema else context.path:
+        found = index_in(context, namespace, name.text)
+        if found is not None:
+            return found
     return None
 
 
@@ -94,7 +109,7 @@ def bind_drop_index(context: Context, tree: DropIndexTree) -> DropIndexStatement
     notices: list[Notice] = []
     target = None if tree.target is None else map_of(context, tree.target)
     for name in tree.names:
-        schema = find_index(context, name.text)
+        schema = find_index(context, name)
         if schema is not None and target is not None and schema.map_id != target.map_id:
             schema = None
         if schema is not None and any(
@@ -119,7 +134,7 @@ def bind_drop_index(context: Context, tree: DropIndexTree) -> DropIndexStatement
                 for index in known.indexes
             ]
             raise UndefinedObject(
-                f'index "{name.text}" does not exist',
+                f'index "{name.shown}" does not exist',
                 position=name.position,
                 statement=context.text,
                 hint=did_you_mean(name.text, every),

@@ -26,6 +26,7 @@ from remuda.errors import (
     InvalidDefinition,
     SqlSyntaxError,
     UndefinedMap,
+    UndefinedSchema,
     WrongObjectType,
 )
 from remuda.plan.expression import ColumnRef, Expression, Literal
@@ -42,12 +43,13 @@ from remuda.sql.definitions.sequences import (
 from remuda.sql.definitions.unique_constraints import copied_uniques, with_uniques
 from remuda.sql.parsing.snippets import query_of
 from remuda.sql.queries.relations import undefined_map
-from remuda.sql.queries.views import BindQuery, placed, relation, with_dependents
+from remuda.sql.queries.views import BindQuery, placed, with_dependents
 from remuda.sql.scope.context import Context
 from remuda.sql.scope.declared_types import declared_types
 from remuda.sql.scope.names import known_name, no_repeats
 from remuda.sql.scope.notices import Notice, already_there, not_there
 from remuda.sql.scope.output import project
+from remuda.sql.scope.resolution import Place, exists, found_in
 from remuda.sql.scope.statements import (
     CatalogStatement,
     CreateAsStatement,
@@ -77,7 +79,8 @@ def bind_create(
 ) -> CreateMapStatement | CreateAsStatement | CatalogStatement:
     """The schema of a new map. Key columns become NOT NULL; a column ``__key`` is the key alone; a
     map without any key gets the hidden key ``ROW_ID``."""
-    existing = relation(context.catalog, tree.name.text)
+    place = context.place(tree.name)
+    existing = found_in(context.catalog, place.namespace, place.local)
     if existing is not None and not tree.if_not_exists:
         kind = "map" if isinstance(existing, MapSchema) else "view"
         error = DuplicateMap(
@@ -93,8 +96,8 @@ def bind_create(
         columns = _columns_of_query(context, tree, source)
         source = _with_row_ids(context, source, columns, tree)
     else:
-        columns = _columns(context, tree, sequences)
-    schema = _schema(context, tree, columns)
+        columns = _columns(context, tree, place, sequences)
+    schema = _schema(context, tree, place, columns)
     if sequences:
         version = context.catalog.version
         if existing is not None:
@@ -135,7 +138,7 @@ def _copied_key(context: Context, tree: CreateTree) -> tuple[Name, ...]:
     return ()
 
 
-def _schema(context: Context, tree: CreateTree, columns: list[Column]) -> MapSchema:
+def _schema(context: Context, tree: CreateTree, place: Place, columns: list[Column]) -> MapSchema:
     names = {column.name for column in columns}
     key_names = _named_key(tree, names) or _copied_key(context, tree)
     key = tuple(known_name(context, name, names) for name in key_names)
@@ -149,7 +152,7 @@ def _schema(context: Context, tree: CreateTree, columns: list[Column]) -> MapSch
     shape = ValueShape.SCALAR if names - set(key) == {VALUE_COLUMN} else ValueShape.ROW
     given = tree.elements.key
     schema = MapSchema(
-        name=tree.name.text,
+        name=place.full,
         columns=tuple(columns),
         key=key,
         partition_by=_partition_by(context, tree, key, names),
@@ -157,6 +160,7 @@ def _schema(context: Context, tree: CreateTree, columns: list[Column]) -> MapSch
         value_shape=shape,
         key_name=given.name.text if given is not None and given.name is not None else "",
         options=with_settings(context, NO_OPTIONS, tree.options),
+        namespace=place.namespace,
     )
     if schema.replicated and tree.options:
         _refuse_for_replicated(context, schema, tree.options[0].name)
@@ -181,7 +185,9 @@ def _refuse_for_replicated(context: Context, schema: MapSchema, name: Name) -> N
         raise placed(context, problem, name) from None
 
 
-def _columns(context: Context, tree: CreateTree, sequences: list[MapSchema]) -> list[Column]:
+def _columns(
+    context: Context, tree: CreateTree, place: Place, sequences: list[MapSchema]
+) -> list[Column]:
     """``sequences`` gets those that the columns own."""
     found: list[Column] = []
     like = list(tree.elements.like)
@@ -192,16 +198,16 @@ def _columns(context: Context, tree: CreateTree, sequences: list[MapSchema]) -> 
             for column in shown:
                 copied = _copied(context, column, found, source)
                 if column.identity is not None and "identity" in source.including:
-                    copied = _copied_identity(context, tree.name.text, column, copied, sequences)
+                    copied = _copied_identity(context, place, column, copied, sequences)
                 found.append(copied)
         if definition is not None:
             names = [column.name for column in found]
-            found.append(new_column(context, tree.name.text, definition, names, sequences))
+            found.append(new_column(context, place, definition, names, sequences))
     return found
 
 
 def _copied_identity(
-    context: Context, table: str, column: Column, copied: Column, sequences: list[MapSchema]
+    context: Context, table: Place, column: Column, copied: Column, sequences: list[MapSchema]
 ) -> Column:
     """An identity column of a map that this one is LIKE, with a sequence of its own."""
     taken = [each.name for each in sequences]
@@ -239,7 +245,7 @@ def _copied(
 
 def new_column(
     context: Context,
-    table: str,
+    table: Place,
     definition: ColumnDefinition,
     others: Collection[str],
     sequences: list[MapSchema],
@@ -256,7 +262,7 @@ def new_column(
     identity = definition.identity
     if not definition.serial and identity is None:
         return column
-    _check_generated(context, definition, table)
+    _check_generated(context, definition, table.local)
     kind = definition.serial or identity_type(context, name, definition.type)
     taken = [each.name for each in sequences]
     made = generated(context, table, column, kind, identity, taken=taken)
@@ -351,7 +357,7 @@ def _check_name(schema: MapSchema, condition: Snippet, taken: Collection[str]) -
     """``map_column_check`` for a condition on one column, ``map_check`` otherwise."""
     columns = condition_columns(schema, Check("", condition.text))
     middle = f"{schema.columns[columns[0]].name}_" if len(columns) == 1 else ""
-    base = f"{schema.name}_{middle}check"
+    base = f"{schema.local}_{middle}check"
     name, number = base, 0
     while name in taken:
         number += 1
@@ -390,15 +396,21 @@ def bind_drop(context: Context, tree: DropTree, bind: BindQuery) -> CatalogState
     edits: list[Edit] = []
     notices: list[Notice] = []
     for name in tree.names:
-        found = relation(catalog, name.text)
+        found = context.relation(name)
         if found is None:
+            if name.schema and not exists(catalog, name.schema):
+                if not tree.if_exists:
+                    absent = UndefinedSchema(f'schema "{name.schema}" does not exist')
+                    raise placed(context, absent, name)
+                notices.append(not_there("schema", name.schema))
+                continue
             if tree.if_exists:
                 notices.append(not_there(tree.kind.lower(), name.text))
                 continue
             raise missing(context, name, tree.kind)
         if kind_of(found) != tree.kind:
             raise placed(context, wrong_kind(found, tree.kind), name)
-        edit = DropMap(name.text) if tree.kind == "TABLE" else DropView(name.text)
+        edit = DropMap(found.name) if tree.kind == "TABLE" else DropView(found.name)
         if edit not in edits:
             edits.append(edit)
             sequences = owned_by(catalog, found.columns)
@@ -450,7 +462,7 @@ def bind_show(context: Context, tree: ShowTree) -> ShowStatement:
         )
     if tree.name is None:
         return ShowStatement(ShowKind.VIEWS if tree.what == "VIEWS" else ShowKind.MAPS)
-    found = relation(context.catalog, tree.name.text)
+    found = context.relation(tree.name)
     if found is None:
         raise missing(context, tree.name, "VIEW" if tree.what == "CREATE VIEW" else "TABLE")
     if tree.what == "COLUMNS":
@@ -466,7 +478,7 @@ def map_of(context: Context, name: Name) -> MapSchema:
 
 
 def _map(context: Context, name: Name) -> MapSchema:
-    found = relation(context.catalog, name.text)
+    found = context.relation(name)
     if found is None:
         raise missing(context, name, "TABLE")
     if not isinstance(found, MapSchema) or found.sequence is not None:
@@ -475,10 +487,10 @@ def _map(context: Context, name: Name) -> MapSchema:
 
 
 def missing(context: Context, name: Name, kind: str) -> UndefinedMap:
-    error = undefined_map(context, name.text, None)
+    error = undefined_map(context, name.shown, None)
     if kind == "VIEW":
         error = UndefinedMap(
-            f'view "{name.text}" does not exist',
+            f'view "{name.shown}" does not exist',
             hint=did_you_mean(name.text, told(context.catalog).view_names()),
             statement=context.text,
         )

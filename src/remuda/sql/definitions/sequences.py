@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import hashlib
-import re
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from remuda.catalog.edits import DropMap, Edit, PutMap
-from remuda.datatypes.identifiers import quoted_name
+from remuda.datatypes.identifiers import sql_name
 from remuda.datatypes.schema import (
     GENERATION,
+    PUBLIC,
     ROW_ID,
     Column,
     Default,
@@ -18,12 +18,14 @@ from remuda.datatypes.schema import (
     MapSchema,
     SequenceOptions,
     ViewDefinition,
+    full_name,
 )
 from remuda.datatypes.sequences import RANGES
 from remuda.datatypes.sql import BIGINT, BOOLEAN, Kind, SqlType
 from remuda.errors import (
     DependentObjects,
     DuplicateMap,
+    InvalidName,
     InvalidParameterValue,
     NotSupported,
     RemudaError,
@@ -35,10 +37,14 @@ from remuda.errors import (
 from remuda.plan.expression import Call, Literal, walk
 from remuda.plan.sequence_calls import SEQUENCE_FUNCTIONS
 from remuda.sql.definitions.constraints import default_of
-from remuda.sql.queries.views import placed, relation
+from remuda.sql.queries.views import placed
 from remuda.sql.scope.context import Context
 from remuda.sql.scope.notices import Notice, already_there, not_there
+from remuda.sql.scope.object_names import name_parts
+from remuda.sql.scope.resolution import Place, found_in, replaced
 from remuda.sql.scope.statements import CatalogReader, CatalogStatement, NumbersFrom
+from remuda.sql.text.lexemes import TokenKind
+from remuda.sql.text.lexer import tokenize
 from remuda.sql.text.suggest import did_you_mean
 from remuda.sql.trees.names import Name
 from remuda.sql.trees.sequences import (
@@ -59,10 +65,10 @@ _BY_KIND = {Kind.SMALLINT: "smallint", Kind.INTEGER: "integer", Kind.BIGINT: "bi
 # --- schemas -----------------------------------------------------------------------------------
 
 
-def sequence_schema(name: str, options: SequenceOptions) -> MapSchema:
+def sequence_schema(place: Place, options: SequenceOptions) -> MapSchema:
     """The map that holds the state."""
     return MapSchema(
-        name=name,
+        name=place.full,
         columns=(
             Column("last_value", BIGINT, nullable=False),
             Column("log_cnt", BIGINT, nullable=False),
@@ -73,6 +79,7 @@ def sequence_schema(name: str, options: SequenceOptions) -> MapSchema:
         key=(ROW_ID,),
         partition_by=(ROW_ID,),
         sequence=options,
+        namespace=place.namespace,
     )
 
 
@@ -190,21 +197,22 @@ def bind_sequence(
 
 def _bind_create(context: Context, tree: CreateSequenceTree) -> CatalogStatement:
     catalog, name, tag = context.catalog, tree.name.text, "CREATE SEQUENCE"
-    if relation(catalog, name) is not None:
+    place = context.place(tree.name)
+    if found_in(catalog, place.namespace, place.local) is not None:
         if tree.if_not_exists:
             return CatalogStatement(tag, catalog.version, (), notices=(already_there(name),))
         raise placed(context, DuplicateMap(f'relation "{name}" already exists'), tree.name)
     _refuse_name(context, tree.clauses)
-    options = options_of(context, tree.clauses, None, "bigint", name)
-    edits: list[Edit] = [PutMap(sequence_schema(name, options))]
+    options = options_of(context, tree.clauses, None, "bigint", place.full)
+    edits: list[Edit] = [PutMap(sequence_schema(place, options))]
     if tree.clauses.owner:
         edits.append(PutMap(_owned(context, tree.clauses.owner, options.link)))
-    return CatalogStatement(tag, catalog.version, tuple(edits), numbers=(NumbersFrom(name),))
+    return CatalogStatement(tag, catalog.version, tuple(edits), numbers=(NumbersFrom(place.full),))
 
 
 def _bind_alter(context: Context, tree: AlterSequenceTree) -> CatalogStatement:
     catalog, name, tag = context.catalog, tree.name.text, "ALTER SEQUENCE"
-    if relation(catalog, name) is None and tree.if_exists:
+    if context.relation(tree.name) is None and tree.if_exists:
         skipped = (not_there("relation", name),)
         return CatalogStatement(tag, catalog.version, (), notices=skipped)
     schema, clauses = sequence_of(context, tree.name), tree.clauses
@@ -237,10 +245,10 @@ def _refuse_name(context: Context, clauses: SequenceClauses) -> None:
 
 def sequence_of(context: Context, name: Name) -> MapSchema:
     """Raises UndefinedMap, WrongObjectType."""
-    found = relation(context.catalog, name.text)
+    found = context.relation(name)
     if found is None:
         error = UndefinedMap(
-            f'relation "{name.text}" does not exist',
+            f'relation "{name.shown}" does not exist',
             hint=did_you_mean(name.text, [s.name for s in _sequences(context.catalog)]),
         )
         raise placed(context, error, name)
@@ -274,9 +282,9 @@ def owned_by(catalog: CatalogReader, columns: Sequence[Column]) -> list[MapSchem
 def _owned(context: Context, owner: Sequence[Name], link: int) -> MapSchema:
     """The map of the column ``owner``, which owns a sequence more."""
     table, name = owner
-    found = relation(context.catalog, table.text)
+    found = context.relation(table)
     if found is None:
-        raise placed(context, UndefinedMap(f'relation "{table.text}" does not exist'), table)
+        raise placed(context, UndefinedMap(f'relation "{table.shown}" does not exist'), table)
     if isinstance(found, ViewDefinition) or found.sequence is not None:
         error = WrongObjectType(f'sequence cannot be owned by relation "{table.text}"')
         raise placed(context, error, table)
@@ -337,24 +345,27 @@ def uses(column: Column, name: str) -> bool:
         and part.function in SEQUENCE_FUNCTIONS
         and part.arguments
         and isinstance(part.arguments[0], Literal)
-        and _plain(str(part.arguments[0].value)) == name
+        and kept_name(str(part.arguments[0].value)) == name
         for part in walk(default_of(column))
     )
 
 
-def _plain(name: str) -> str:
-    """A name in the text of a call: folded unless it is quoted, without its schema."""
-    if name.lower().startswith("public."):
-        name = name[len("public.") :]
-    if len(name) > 1 and name[0] == name[-1] == '"':
-        return name[1:-1].replace('""', '"')
-    return name.lower()
+def kept_name(text: str) -> str:
+    """The full name of the relation that a text in a definition names; "" for no name."""
+    try:
+        *schema, local = name_parts(text)
+    except InvalidName:
+        return ""
+    return full_name(schema[-1] if schema else PUBLIC, local)
 
 
-def default_text(name: str) -> str:
+def default_text(place: Place) -> str:
     """The DEFAULT of a column that takes numbers of the sequence."""
-    quoted = quoted_name(name).replace("'", "''")
-    return f"nextval('{quoted}'::regclass)"
+    return f"nextval({_literal(sql_name(place))}::regclass)"
+
+
+def _literal(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"
 
 
 # --- DROP and RENAME ---------------------------------------------------------------------------
@@ -366,12 +377,12 @@ def bind_drop_sequence(context: Context, tree: DropTree) -> CatalogStatement:
     edits: list[Edit] = []
     tables: dict[str, MapSchema] = {}
     for name in tree.names:
-        if relation(catalog, name.text) is None:
+        if context.relation(name) is None:
             if tree.if_exists:
                 notices.append(not_there("sequence", name.text))
                 continue
             error = UndefinedMap(
-                f'sequence "{name.text}" does not exist',
+                f'sequence "{name.shown}" does not exist',
                 hint=did_you_mean(name.text, [s.name for s in _sequences(catalog)]),
             )
             raise placed(context, error, name)
@@ -419,8 +430,9 @@ def _release(
             tables[known.name] = table
 
 
-def with_renamed_defaults(catalog: CatalogReader, old: str, new: str) -> list[Edit]:
-    """The maps whose defaults take numbers of a sequence that is renamed."""
+def with_renamed_defaults(catalog: CatalogReader, old: str, new: Place) -> list[Edit]:
+    """The maps whose defaults take numbers of a sequence that is renamed. ``old``: its full
+    name."""
     edits: list[Edit] = []
     for schema in _maps(catalog):
         changed = with_renamed_sequence(schema, old, new)
@@ -429,15 +441,19 @@ def with_renamed_defaults(catalog: CatalogReader, old: str, new: str) -> list[Ed
     return edits
 
 
-def with_renamed_sequence(schema: MapSchema, old: str, new: str) -> MapSchema:
-    """A map whose defaults name a sequence that has another name now."""
-    quoted = quoted_name(old).replace("'", "''")
-    pattern = re.compile(rf"'(public\.)?({re.escape(quoted)}|{re.escape(old)})'", re.IGNORECASE)
-    written = "'" + quoted_name(new).replace("'", "''") + "'"
+def with_renamed_sequence(schema: MapSchema, old: str, new: Place) -> MapSchema:
+    """A map whose defaults name a sequence that has another name now. ``old``: its full name."""
+    written = _literal(sql_name(new))
     for column in schema.columns:
         if column.default is not None and uses(column, old):
-            text = pattern.sub(lambda _: written, column.default.text)
-            schema = _with_column(schema, replace(column, default=Default(text)))
+            text = column.default.text
+            parts = [
+                (token.start, token.end, written)
+                for token in tokenize(text)
+                if token.kind is TokenKind.STRING and kept_name(token.text) == old
+            ]
+            default = Default(replaced(text, parts))
+            schema = _with_column(schema, replace(column, default=default))
     return schema
 
 
@@ -454,31 +470,34 @@ class Generated:
 
 def generated(
     context: Context,
-    table: str,
+    table: Place,
     column: Column,
     kind: str,
     identity: IdentityClause | None,
     *,
     taken: Collection[str] = (),
 ) -> Generated:
-    """``column`` as SERIAL or IDENTITY, whose numbers have the type ``kind``. ``taken``: names of
-    sequences that the same statement makes."""
+    """``column`` as SERIAL or IDENTITY, whose numbers have the type ``kind``. ``taken``: full names
+    of sequences that the same statement makes. The sequence is in the schema of its table unless
+    the statement names another one."""
     clauses = SequenceClauses() if identity is None else identity.clauses
-    if clauses.name is not None:
-        name = clauses.name.text
-        if relation(context.catalog, name) is not None or name in taken:
-            raise placed(context, DuplicateMap(f'relation "{name}" already exists'), clauses.name)
+    given = clauses.name
+    if given is not None:
+        place = context.place(given) if given.schema else Place(table.namespace, given.text)
+        there = found_in(context.catalog, place.namespace, place.local) is not None
+        if there or place.full in taken:
+            raise placed(context, DuplicateMap(f'relation "{given.text}" already exists'), given)
     else:
-        name = _sequence_name(context.catalog, table, column.name, taken)
-    options = options_of(context, clauses, None, kind, name)
+        place = _sequence_place(context.catalog, table, column.name, taken)
+    options = options_of(context, clauses, None, kind, place.full)
     made = replace(
         column,
         nullable=False,
-        default=Default(default_text(name)),
+        default=Default(default_text(place)),
         identity=None if identity is None else identity.kind or Identity.BY_DEFAULT,
         sequences=(*column.sequences, options.link),
     )
-    return Generated(made, sequence_schema(name, options))
+    return Generated(made, sequence_schema(place, options))
 
 
 def identity_type(context: Context, name: Name, found: SqlType) -> str:
@@ -492,10 +511,12 @@ def identity_type(context: Context, name: Name, found: SqlType) -> str:
     return kind
 
 
-def _sequence_name(catalog: CatalogReader, table: str, column: str, taken: Collection[str]) -> str:
-    base = f"{table}_{column}_seq"
-    name, number = base, 0
-    while relation(catalog, name) is not None or name in taken:
+def _sequence_place(
+    catalog: CatalogReader, table: Place, column: str, taken: Collection[str]
+) -> Place:
+    base = f"{table.local}_{column}_seq"
+    place, number = Place(table.namespace, base), 0
+    while found_in(catalog, place.namespace, place.local) is not None or place.full in taken:
         number += 1
-        name = f"{base}{number}"
-    return name
+        place = Place(table.namespace, f"{base}{number}")
+    return place

@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import partial
 
 from remuda.catalog.indexes import with_index
-from remuda.datatypes.identifiers import quoted_name
+from remuda.datatypes.identifiers import quoted_name, sql_name
 from remuda.datatypes.index import IndexDefinition, IndexedColumn, IndexKind
 from remuda.datatypes.schema import MapSchema
 from remuda.datatypes.violations import stored_twice
@@ -24,14 +24,14 @@ def with_uniques(
 ) -> MapSchema:
     """``schema`` with more UNIQUE constraints, named as PostgreSQL names them. Raises
     UndefinedColumn, DuplicateColumn, DuplicateObject, InvalidDefinition."""
-    taken = {index.name for index in (*_all_indexes(context), *schema.indexes)}
+    taken = {index.name for index in (*_indexes_beside(context, schema), *schema.indexes)}
     for definition in definitions:
         names = {column.name for column in schema.shown}
         columns = [known_name(context, name, names) for name in definition.columns]
         no_repeats(context, definition.columns, "unique constraint")
         own = {schema.primary_key, *(check.name for check in schema.checks)}
         given = definition.name.text if definition.name is not None else ""
-        name = given or _free("_".join([schema.name, *columns, "key"]), taken | own)
+        name = given or _free("_".join([schema.local, *columns, "key"]), taken | own)
         index = IndexDefinition(
             name,
             IndexKind.SORTED,
@@ -53,10 +53,10 @@ def copied_uniques(
 ) -> MapSchema:
     """With the unique indexes of another map, under names of its own (LIKE ... INCLUDING INDEXES),
     and with their ``comments``."""
-    taken = {index.name for index in _all_indexes(context)}
+    taken = {index.name for index in _indexes_beside(context, schema)}
     for index in like.uniques:
         suffix = "key" if index.constraint else "idx"
-        name = _free("_".join([schema.name, *index.names, suffix]), taken)
+        name = _free("_".join([schema.local, *index.names, suffix]), taken)
         taken.add(name)
         copied = replace(index, name=name, index_id=0, ready=False)
         if not comments:
@@ -65,9 +65,15 @@ def copied_uniques(
     return schema
 
 
-def _all_indexes(context: Context) -> list[IndexDefinition]:
+def _indexes_beside(context: Context, schema: MapSchema) -> list[IndexDefinition]:
+    """Those of the SQL schema that the map is in, where their names are unique."""
     maps = [context.catalog.find(name) for name in context.catalog.names()]
-    return [index for schema in maps if schema is not None for index in schema.indexes]
+    return [
+        index
+        for known in maps
+        if known is not None and known.namespace == schema.namespace
+        for index in known.indexes
+    ]
 
 
 def _free(base: str, taken: Collection[str]) -> str:
@@ -82,7 +88,7 @@ def _exists(name: str, schema: MapSchema) -> DuplicateObject:
     return DuplicateObject(
         f'constraint "{name}" of map "{schema.name}" cannot be made: an index or a constraint of '
         "this name exists already",
-        hint="Names of indexes are those of the whole cluster.",
+        hint="Names of indexes are unique in their schema.",
     )
 
 
@@ -99,7 +105,7 @@ def _added(context: Context, schema: MapSchema, index: IndexDefinition, place: N
 def verification(schema: MapSchema, index: IndexDefinition) -> Verification:
     """Finds rows that are there and have the same values."""
     columns = ", ".join(map(quoted_name, index.names))
-    text = f"SELECT {columns} FROM {quoted_name(schema.name)}"  # noqa: S608 (quoted names)
+    text = f"SELECT {columns} FROM {sql_name(schema)}"  # noqa: S608 (quoted names)
     if index.nulls_distinct:
         present = [f"{quoted_name(name)} IS NOT NULL" for name in index.names]
         text += f" WHERE {' AND '.join(present)}"

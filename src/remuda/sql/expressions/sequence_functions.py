@@ -3,6 +3,7 @@ out of the plan."""
 
 from __future__ import annotations
 
+from remuda.datatypes.identifiers import sql_name
 from remuda.datatypes.schema import MapSchema
 from remuda.datatypes.sql import BIGINT, BOOLEAN, VARCHAR
 from remuda.errors import UndefinedFunction, WrongObjectType
@@ -18,8 +19,8 @@ _COUNTS = {NEXTVAL: (1,), CURRVAL: (1,), LASTVAL: (0,), SETVAL: (2, 3)}
 
 
 def sequence_named(context: Context, text: str, node: ast.Node | None) -> MapSchema:
-    """The sequence of that name, as ``regclass`` reads names. Raises UndefinedMap,
-    WrongObjectType."""
+    """The sequence of that name, as ``regclass`` reads names along the path of the context. Raises
+    UndefinedMap, WrongObjectType."""
     oid = number(context, "regclass", text, node)
     catalog = context.catalog
     for name in catalog.names():
@@ -32,17 +33,17 @@ def sequence_named(context: Context, text: str, node: ast.Node | None) -> MapSch
 
 
 def _sequence(binder: ExpressionBinder, node: ast.Node) -> Expression:
-    """The argument that says which sequence: a name, or an OID that a query computes."""
+    """The argument that says which sequence: a name, or an OID that a query computes. A constant
+    name becomes one that is read along ``KEPT_PATH``, as those of defaults are."""
     written = node.this if isinstance(node, ast.Cast) and _is_regclass(node) else node
     if isinstance(written, ast.Literal) and written.is_string:
         text = str(written.this)
         if binder.context.catalog.names():  # defaults are read without a catalog
-            sequence_named(binder.context, text, node)
+            text = sql_name(sequence_named(binder.context, text, written))
         return Literal(VARCHAR, text)
     bound = binder.bind(node)
     if isinstance(bound, Literal) and isinstance(bound.value, str):
-        sequence_named(binder.context, bound.value, node)
-        return bound
+        return Literal(VARCHAR, sql_name(sequence_named(binder.context, bound.value, node)))
     if bound.type.is_text:
         return bound
     return binder.convert.implicit(bound, BIGINT, node)

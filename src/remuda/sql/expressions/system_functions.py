@@ -21,14 +21,12 @@ from remuda.catalog.pg_objects import (
 )
 from remuda.catalog.pg_routines import KIND_AGGREGATE, Routine, function_text
 from remuda.catalog.pg_types import ALL_DIGITS, BY_NAME, OBJECTS, SPANS
-from remuda.catalog.system_relations import INFORMATION_SCHEMA, PUBLIC, SYS
 from remuda.datatypes.identifiers import quoted_name
 from remuda.datatypes.schema import ViewDefinition
 from remuda.datatypes.sql import (
     BIGINT,
     BOOLEAN,
     INTEGER,
-    NULL,
     VARCHAR,
     Kind,
     SqlType,
@@ -47,10 +45,12 @@ from remuda.sql.scope.object_names import (
     Holder,
     as_number,
     found_number,
+    hidden_relations,
     looked_up,
     names,
     number,
 )
+from remuda.sql.scope.resolution import current, searched
 from remuda.sql.scope.routines import routines
 from remuda.sql.trees import ast
 from remuda.sql.trees.syntax import QueryTree
@@ -222,11 +222,7 @@ def _index_definition(
 
 def _visible(binder: ExpressionBinder, nodes: list[ast.Node], _node: ast.Node) -> Expression:
     """Whether a relation can be named without its schema."""
-    hidden = [
-        Literal(BIGINT, r.oid)
-        for r in relations(Holder(binder.context))
-        if r.schema in (INFORMATION_SCHEMA, SYS)
-    ]
+    hidden = [Literal(BIGINT, oid) for oid in hidden_relations(binder.context)]
     inside = InList(BOOLEAN, _number(binder, nodes[0]), tuple(hidden))
     return Call(BOOLEAN, "not", (inside,))
 
@@ -346,13 +342,22 @@ def _current_setting(
     return Case(VARCHAR, branches, _text(None))
 
 
-def _schemas(binder: ExpressionBinder, nodes: list[ast.Node], node: ast.Node) -> Expression:
+def _schemas(binder: ExpressionBinder, nodes: list[ast.Node], _node: ast.Node) -> Expression:
     """``current_schemas(with implicit ones)``"""
     wanted = binder.condition(nodes[0], "current_schemas")
     texts = array(VARCHAR)
-    both = binder.convert.explicit(Literal(NULL, f"{{pg_catalog,{PUBLIC}}}"), texts, node)
-    one = binder.convert.explicit(Literal(NULL, f"{{{PUBLIC}}}"), texts, node)
+    context = binder.context
+    both, one = (
+        Literal(texts, tuple(current(context.catalog, path)))
+        for path in (searched(context.path), context.path)
+    )
     return Case(texts, ((wanted, both),), one)
+
+
+def _schema(binder: ExpressionBinder, _node: ast.Node) -> Expression:
+    """The schema in which new relations are made, NULL without one."""
+    found = current(binder.context.catalog, binder.context.path)
+    return _text(found[0] if found else None)
 
 
 def _to_object(kind: str) -> Function:
@@ -432,17 +437,23 @@ def _serial_sequence(
     holder = Holder(binder.context)
     if isinstance(table, Literal) and isinstance(table.value, str):
         number(binder.context, "regclass", table.value, nodes[0])
-    found = {s.sequence.link: s.name for s in holder.maps if s.sequence is not None}
+    found = {s.sequence.link: s for s in holder.maps if s.sequence is not None}
+    shown_as = names(binder.context, "regclass")
     branches: list[tuple[Expression, Expression]] = []
     for schema in holder.maps:
-        quoted = quoted_name(schema.name)
-        tables = tuple(map(_text, dict.fromkeys((quoted, f"{PUBLIC}.{quoted}", schema.name))))
+        quoted = f"{quoted_name(schema.namespace)}.{quoted_name(schema.local)}"
+        written = [shown_as[schema.oid], quoted, f"{schema.namespace}.{schema.local}"]
+        if "." not in shown_as[schema.oid]:
+            written.append(schema.local)
+        tables = tuple(map(_text, dict.fromkeys(written)))
         for owner in schema.columns:
             for link in owner.sequences[:1]:
                 if link in found:
                     named = InList(BOOLEAN, table, tables)
                     same = Call(BOOLEAN, "=", (column, _text(owner.name)))
-                    shown = _text(f"{PUBLIC}.{quoted_name(found[link])}")
+                    owned = found[link]
+                    where = f"{quoted_name(owned.namespace)}.{quoted_name(owned.local)}"
+                    shown = _text(where)
                     branches.append((Call(BOOLEAN, "and", (named, same)), shown))
     if not branches:
         return _text(None)
@@ -451,7 +462,7 @@ def _serial_sequence(
 
 FUNCTIONS: Final[dict[str, tuple[tuple[int, ...], Function]]] = {
     "current_database": ((0,), lambda binder, _nodes, node: _current_database(binder, node)),
-    "current_schema": ((0,), _constant(_text(PUBLIC))),
+    "current_schema": ((0,), lambda binder, _nodes, node: _schema(binder, node)),
     "current_schemas": ((1,), _schemas),
     "version": ((0,), _constant(_text(VERSION))),
     "current_setting": ((1, 2), _current_setting),
@@ -491,20 +502,13 @@ def _call(binder: ExpressionBinder, node: ast.Call) -> Expression:
     return function(binder, list(node.expressions), node)
 
 
-def _word(value: str) -> Callable[[ExpressionBinder, ast.Node], Expression]:
-    def bind(_binder: ExpressionBinder, _node: ast.Node) -> Expression:
-        return _text(value)
-
-    return bind
-
-
 def _current_user(_binder: ExpressionBinder, _node: ast.Node) -> Expression:
     return Call(VARCHAR, "current_user", ())
 
 
 for _name in FUNCTIONS:
     register_call(_name, _call)
-register(ast.CurrentSchema, _word(PUBLIC))
+register(ast.CurrentSchema, _schema)
 register(ast.CurrentCatalog, _current_database)
 register(ast.CurrentUser, _current_user)
 register(ast.SessionUser, _current_user)

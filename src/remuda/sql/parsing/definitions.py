@@ -223,9 +223,10 @@ class DefinitionParser(ElementReader):
             parts = [self.name()]
             while self.accept("."):
                 parts.append(self.name())
-            if len(parts) not in (2, 3):
+            if len(parts) < 2:
                 self.fail("Write COMMENT ON COLUMN map.column IS 'text'.")
-            *_, name, part = parts
+            *table, part = parts
+            name = self.qualified(table)
         elif self.accept("constraint"):
             kind = "CONSTRAINT"
             part = self.name()

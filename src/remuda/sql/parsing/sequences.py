@@ -143,9 +143,7 @@ def _clause(reader: TokenReader, found: SequenceClauses, *, restart: bool) -> st
 
 
 def _owner(reader: TokenReader) -> tuple[Name, ...]:
-    parts = [reader.name()]
-    while reader.accept("."):
-        parts.append(reader.name())
+    parts = [reader.name(), *reader.more_names()]
     if len(parts) == 1:
         if parts[0].text == "none":
             return ()
@@ -154,7 +152,7 @@ def _owner(reader: TokenReader) -> tuple[Name, ...]:
             position=parts[0].position,
             hint="Specify OWNED BY table.column or OWNED BY NONE.",
         )
-    return tuple(parts[-2:])
+    return (reader.qualified(parts[:-1]), parts[-1])
 
 
 def _at_number(reader: TokenReader) -> bool:

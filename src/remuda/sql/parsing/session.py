@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
+from remuda.datatypes.identifiers import quoted_name
 from remuda.datatypes.sql import NULL, SqlType
 from remuda.datatypes.times.intervals import unpack
 from remuda.datatypes.times.intervaltext import parse_interval
@@ -131,11 +132,21 @@ class SessionParser(TokenReader):
         if self.accept("default"):
             self.end()
             return SetTree(name.text, name.position, None, local)
-        parts = [self._one_value()]
+        one = self._schema if name.text == "search_path" else self._one_value
+        parts = [one()]
         while self.accept(","):
-            parts.append(self._one_value())
+            parts.append(one())
         self.end()
         return SetTree(name.text, name.position, ", ".join(parts), local)
+
+    def _schema(self) -> str:
+        """The name of a schema in a search path, written so that it is read again as it is meant:
+        as in PostgreSQL, a text is one name, also with commas in it."""
+        token = self.peek()
+        if token is not None and token.kind is TokenKind.STRING:
+            self.index += 1
+            return quoted_name(token.text)
+        return quoted_name(self.name().text)
 
     def _zone_value(self, local: bool) -> SetTree:
         """The rest of SET TIME ZONE: a value, or ``INTERVAL '-08:00' HOUR TO MINUTE``."""

@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from typing import Final, NoReturn
 
-from remuda.errors import NotSupported, Position, SqlSyntaxError, UndefinedSchema
+from remuda.catalog.system_relations import DATABASE
+from remuda.errors import NotSupported, Position, SqlSyntaxError
 from remuda.sql.text.lexemes import Token, TokenKind, end_of, near, position_of_token
 from remuda.sql.text.places import position_at
 from remuda.sql.trees.syntax import Name, Snippet
 
 _OPENING: Final = frozenset({"(", "[", "case"})
 _CLOSING: Final = frozenset({")", "]", "end"})
-PUBLIC: Final = "public"
-"""The schema of all maps and views."""
 
 
 class TokenReader:
@@ -85,17 +84,32 @@ class TokenReader:
         return Name(text, position)
 
     def map_name(self) -> Name:
-        """``[public.]name``"""
-        name = self.name()
-        if not self.accept("."):
-            return name
-        if name.text != PUBLIC:
-            raise UndefinedSchema(
-                f'schema "{name.text}" does not exist or holds no maps of its users',
-                position=name.position,
-                hint="All maps and views are in the schema public.",
+        """``[[database.]schema.]name``"""
+        return self.qualified([self.name(), *self.more_names()])
+
+    def more_names(self) -> list[Name]:
+        """``.name ...``"""
+        found: list[Name] = []
+        while self.accept("."):
+            found.append(self.name())
+        return found
+
+    def qualified(self, parts: list[Name]) -> Name:
+        """The name of a relation in its parts. Raises NotSupported for another database."""
+        first, last = parts[0], parts[-1]
+        if len(parts) == 1:
+            return last
+        if len(parts) > 3:
+            raise SqlSyntaxError(
+                "improper qualified name (too many dotted names)", position=first.position
             )
-        return self.name()
+        if len(parts) == 3 and first.text != DATABASE:
+            raise NotSupported(
+                "cross-database references are not implemented: "
+                f'"{".".join(part.text for part in parts)}"',
+                position=first.position,
+            )
+        return Name(last.text, first.position, parts[-2].text)
 
     def names(self) -> tuple[Name, ...]:
         """``( name, ... )``"""

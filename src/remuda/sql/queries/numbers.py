@@ -42,6 +42,7 @@ from remuda.sql.expressions.sequence_functions import sequence_named
 from remuda.sql.queries.queries import rows_plan
 from remuda.sql.scope.context import Context
 from remuda.sql.scope.output import free_columns, project
+from remuda.sql.scope.resolution import KEPT_PATH
 
 _RESULT = "number"
 
@@ -209,7 +210,7 @@ class _Stage:
         if call.function != LASTVAL:
             first = call.arguments[0]
             if isinstance(first, Literal) and isinstance(first.value, str):
-                map_id = sequence_named(self._context, first.value, None).map_id
+                map_id = self._sequence(first.value)
             else:
                 name = self._place(first)
         value, called = call.arguments[1:] or (None, None)
@@ -226,6 +227,15 @@ class _Stage:
         column = OutputColumn(self._context.new_id(), _RESULT, BIGINT, nullable=True)
         self._results.append(column)
         return ColumnRef(BIGINT, column.id, _RESULT)
+
+    def _sequence(self, name: str) -> int:
+        """Names in bound calls are read along ``KEPT_PATH``, wherever they come from."""
+        context, path = self._context, self._context.path
+        context.path = KEPT_PATH
+        try:
+            return sequence_named(context, name, None).map_id
+        finally:
+            context.path = path
 
     def _place(self, expression: Expression) -> int:
         self._arguments.append(expression)

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
-from remuda.catalog.system_relations import system_relation
-from remuda.datatypes.schema import ROW_ID, MapSchema
+from remuda.catalog.system_relations import SystemRelation, system_relation
+from remuda.datatypes.schema import ROW_ID, MapSchema, ViewDefinition
 from remuda.datatypes.sql import unrestricted
 from remuda.errors import (
     AmbiguousColumn,
@@ -34,7 +34,7 @@ from remuda.sql.queries.table_functions import bind_table_function, is_table_fun
 from remuda.sql.queries.views import view_plan
 from remuda.sql.scope.context import Context, identifier
 from remuda.sql.scope.output import free_references, joined
-from remuda.sql.scope.schema_names import schema_name, system_scan
+from remuda.sql.scope.schema_names import relation_named, system_scan, written
 from remuda.sql.scope.scope import Scope, column_refs
 from remuda.sql.scope.statements import told
 from remuda.sql.text.suggest import closest
@@ -179,18 +179,14 @@ class RelationBinder:
 
     def table(self, node: ast.Table) -> tuple[Logical, Scope]:
         self.context.only(node, "this", "alias", "joins", "sample", "db", "catalog")
-        name, schema = identifier(node.this), schema_name(self.context, node)
-        common = self.environment.tables.get(name) if schema is None else None
-        if common is not None:
-            plan = self.common_table(name, common)
-            default = name
-        else:
-            plan = self.scan(name, node, schema)
-            default = name
+        name = identifier(node.this)
+        qualified = node.args.get("db") is not None
+        common = None if qualified else self.environment.tables.get(name)
+        plan = self.scan(name, node) if common is None else self.common_table(name, common)
         if (sample := node.args.get("sample")) is not None:
             plan = sampled(self.context, plan, sample)
         oid = _oid_of(plan)
-        plan, scope = self.aliased(plan, node, default)
+        plan, scope = self.aliased(plan, node, name)
         if oid:
             scope.of_table(oid)
         return self.joins(plan, scope, node.args.get("joins"))
@@ -208,21 +204,19 @@ class RelationBinder:
             scope.single.add(alias)
         return self.joins(found.plan, scope, node.args.get("joins"))
 
-    def scan(self, name: str, node: ast.Table, schema_name: str | None = None) -> Logical:
+    def scan(self, name: str, node: ast.Table) -> Logical:
         """A system relation, a map or a view."""
         alias = node.args.get("alias")
         shown = name if alias is None or alias.this is None else identifier(alias.this)
-        system = system_scan(self.context, schema_name, name, node.this, shown)
-        if system is not None:
-            return system
-        schema = self.context.catalog.find(name)
-        if schema is None:
-            view = self.context.catalog.find_view(name)
-            if view is not None:
+        match relation_named(self.context, node):
+            case SystemRelation() as system:
+                return system_scan(self.context, system, shown)
+            case ViewDefinition() as view:
                 return view_plan(self.context, view, node.this, self._alone)
-            raise undefined_map(self.context, name, node.this, self.environment.tables)
-        self.context.uses.add(name)
-        return scan(self.context, schema, shown)
+            case MapSchema() as schema:
+                self.context.uses.add(schema.name)
+                return scan(self.context, schema, shown)
+        raise undefined_map(self.context, written(node), node.this, self.environment.tables)
 
     def _alone(self, _context: Context, node: ast.Node) -> Logical:
         return self.bind_query(node, Environment())

@@ -8,6 +8,7 @@ from typing import Final
 
 from remuda.catalog.pg_types import VECTORS
 from remuda.catalog.system_relations import FUNCTIONS
+from remuda.datatypes.schema import MapSchema
 from remuda.datatypes.sql import BIGINT, JSON, VARCHAR, SqlType, array, unrestricted
 from remuda.datatypes.texts.text import type_name
 from remuda.errors import SqlSyntaxError, UndefinedFunction, UndefinedType
@@ -27,6 +28,7 @@ from remuda.sql.expressions.type_names import type_from_tree
 from remuda.sql.queries.clauses import default_name
 from remuda.sql.scope.context import Context, identifier
 from remuda.sql.scope.output import one_row
+from remuda.sql.scope.resolution import find
 from remuda.sql.scope.scope import Scope, column_refs
 from remuda.sql.scope.supplied import supplied
 from remuda.sql.trees import ast
@@ -204,7 +206,8 @@ class _Binder:
         of the map."""
         base = call.expressions[0] if len(call.expressions) == 2 else None
         row_type = str(base.args["to"].this) if isinstance(base, ast.Cast) else ""
-        schema = self.context.catalog.find(row_type) if row_type else None
+        found = find(self.context.catalog, self.context.path, "", row_type)
+        schema = found if isinstance(found, MapSchema) else None
         of_null = isinstance(base, ast.Cast) and isinstance(base.this, ast.Null)
         if row_type not in ("", "record") and schema is None:
             raise self.context.error(UndefinedType, f'type "{row_type}" does not exist', base)

@@ -27,6 +27,7 @@ from remuda.sql.parsing.snippets import parse_query, query_of
 from remuda.sql.scope.context import Context
 from remuda.sql.scope.declared_types import declared_types
 from remuda.sql.scope.overlay import Overlay
+from remuda.sql.scope.resolution import KEPT_PATH, Kept, found_in
 from remuda.sql.scope.statements import CatalogReader, CatalogStatement
 from remuda.sql.trees import ast
 from remuda.sql.trees.syntax import CreateViewTree, Name
@@ -48,10 +49,10 @@ def view_plan(
         raise context.error(
             InfiniteRecursion, f'infinite recursion detected in view "{view.name}"', node
         )
-    text, uses = context.text, context.uses
+    text, uses, path, kept = context.text, context.uses, context.path, context.kept
     context.inside.append(view.name)
     try:
-        context.text, context.uses = view.text, set()
+        context.text, context.uses, context.path, context.kept = view.text, set(), KEPT_PATH, None
         plan = bind(context, parse_query(view.text))
         places = _places(view, [column.name for column in plan.output])
     except RemudaError as error:
@@ -60,7 +61,7 @@ def view_plan(
             error = _named(error, view)
         raise context.located(error.at(None, None), node) from None
     finally:
-        context.text, context.uses = text, uses
+        context.text, context.uses, context.path, context.kept = text, uses, path, kept
         context.inside.pop()
     output = [plan.output[place] for place in places]
     return Project(
@@ -94,8 +95,9 @@ def _places(view: ViewDefinition, names: Sequence[str]) -> list[int]:
 
 
 def bind_create_view(context: Context, tree: CreateViewTree, bind: BindQuery) -> CatalogStatement:
-    catalog, name = context.catalog, tree.name.text
-    if catalog.find(name) is not None:
+    catalog, name, place = context.catalog, tree.name.text, context.place(tree.name)
+    old = found_in(catalog, place.namespace, place.local)
+    if isinstance(old, MapSchema):
         raise placed(
             context,
             WrongObjectType(f'"{name}" is not a view')
@@ -103,15 +105,14 @@ def bind_create_view(context: Context, tree: CreateViewTree, bind: BindQuery) ->
             else DuplicateMap(f'map "{name}" already exists'),
             tree.name,
         )
-    old = catalog.find_view(name)
     if old is not None and not tree.or_replace:
         error = DuplicateMap(
             f'view "{name}" already exists', hint="CREATE OR REPLACE VIEW gives it another query."
         )
         raise placed(context, error, tree.name)
     if old is not None:
-        context.inside.append(name)
-    context.uses = set()
+        context.inside.append(old.name)
+    context.uses, context.kept = set(), Kept()
     plan = bind(context, query_of(context, tree.query))
     names = [column.name for column in plan.output]
     if len(tree.columns) > len(names):
@@ -135,13 +136,14 @@ def bind_create_view(context: Context, tree: CreateViewTree, bind: BindQuery) ->
     if old is not None:
         _refuse_other_columns(context, old, columns, tree)
     view = ViewDefinition(
-        name=name,
-        text=tree.query.text,
+        name=place.full,
+        text=context.kept.text(tree.query.text, tree.query.tokens[0].start),
         columns=columns,
         names=tuple(names),
         uses=tuple(sorted(context.uses)),
         comment=old.comment if old is not None else "",
         view_id=old.view_id if old is not None else 0,
+        namespace=place.namespace,
     )
     return CatalogStatement("CREATE VIEW", catalog.version, (PutView(view),))
 
@@ -228,10 +230,6 @@ def with_dependents(
             )
         all_edits += [DropView(view.name) for view in broken]
     return tuple(all_edits)
-
-
-def relation(catalog: CatalogReader, name: str) -> MapSchema | ViewDefinition | None:
-    return catalog.find(name) or catalog.find_view(name)
 
 
 def renamed(view: ViewDefinition, name: str) -> ViewDefinition:

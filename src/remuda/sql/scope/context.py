@@ -9,8 +9,17 @@ from remuda.datatypes.sql import NULL, VARCHAR, Kind, SqlType
 from remuda.datatypes.times.zones import Zone
 from remuda.errors import IndeterminateParameter, LimitExceeded, NotSupported, RemudaError
 from remuda.plan.expression import ColumnId, Parameter
+from remuda.sql.scope.resolution import (
+    KEPT_PATH,
+    Kept,
+    Place,
+    Relation,
+    find,
+    place_of,
+)
 from remuda.sql.scope.statements import CatalogReader
 from remuda.sql.trees import ast
+from remuda.sql.trees.names import Name
 from remuda.sql.trees.places import position_of
 
 ErrorType = TypeVar("ErrorType", bound=RemudaError)
@@ -29,11 +38,17 @@ class Context:
         parameters: int,
         known: Sequence[SqlType | None] | None = None,
         zone: Zone | None = None,
+        *,
+        path: tuple[str, ...] = KEPT_PATH,
     ) -> None:
         self.text = text
         self.zone = zone
         """That of literals without one; None: UTC."""
         self.catalog = catalog
+        self.path = path
+        """The schemas in which names without one are searched."""
+        self.kept: Kept | None = None
+        """While a text is bound that the catalog is going to keep: the relations that it names."""
         self.parameter_types: list[SqlType | None] = [None] * parameters
         for index, found in enumerate((known or ())[:parameters]):
             self.parameter_types[index] = found
@@ -46,6 +61,14 @@ class Context:
         self._last_id = 0
         self._relations = 0
         self._names: set[str] = set()
+
+    def relation(self, name: Name) -> Relation | None:
+        """The map or view that a definition names."""
+        return find(self.catalog, self.path, name.schema, name.text)
+
+    def place(self, name: Name) -> Place:
+        """Where a definition makes a relation. Raises UndefinedSchema, InsufficientPrivilege."""
+        return place_of(self.catalog, self.path, name)
 
     def new_id(self) -> ColumnId:
         self._last_id += 1

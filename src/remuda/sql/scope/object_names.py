@@ -12,12 +12,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
-from remuda.catalog.pg_objects import OWNER_OID, SCHEMAS, indexes, relations
+from remuda.catalog.pg_objects import OWNER_OID, indexes, relations, schemas
 from remuda.catalog.pg_routines import pg_operators
 from remuda.catalog.pg_types import OBJECTS, PG_TYPES, VECTORS
-from remuda.catalog.system_relations import INFORMATION_SCHEMA, OWNER, PG_CATALOG, PUBLIC, SYS
+from remuda.catalog.system_relations import DATABASE, OWNER, PG_CATALOG, SYSTEM, SystemRelation
 from remuda.datatypes.identifiers import quoted_name
-from remuda.datatypes.schema import MapSchema, ViewDefinition
+from remuda.datatypes.schema import MapSchema, Namespace, ViewDefinition, full_name
 from remuda.datatypes.sql import BIGINT, VARCHAR, SqlType, aliased, array
 from remuda.datatypes.texts.text import parse_text
 from remuda.errors import (
@@ -34,6 +34,7 @@ from remuda.errors import (
 )
 from remuda.plan.expression import Call, Cast, Expression, Literal
 from remuda.sql.scope.context import Context
+from remuda.sql.scope.resolution import KEPT_PATH, Kept, Reference, find_any, searched
 from remuda.sql.scope.routines import routines
 from remuda.sql.scope.statements import told
 from remuda.sql.text.suggest import did_you_mean
@@ -53,6 +54,7 @@ class Holder:
         views = [catalog.find_view(name) for name in catalog.view_names()]
         self.maps: Sequence[MapSchema] = [schema for schema in maps if schema is not None]
         self.views: Sequence[ViewDefinition] = [view for view in views if view is not None]
+        self.namespaces: Sequence[Namespace] = catalog.namespaces
 
 
 # --- the names of each kind --------------------------------------------------------------------
@@ -66,7 +68,7 @@ def _relations(context: Context) -> _Named:
     for relation in relations(holder):
         yield relation.oid, relation.schema, relation.name
     for index in indexes(holder):
-        yield index.oid, PUBLIC, index.name
+        yield index.oid, index.schema.namespace, index.name
 
 
 def _functions(_context: Context) -> _Named:
@@ -79,8 +81,8 @@ def _operators(_context: Context) -> _Named:
         yield operator.oid, PG_CATALOG, operator.name
 
 
-def _schemas(_context: Context) -> _Named:
-    for name, oid in SCHEMAS.items():
+def _schemas(context: Context) -> _Named:
+    for name, oid in schemas(Holder(context)):
         yield oid, "", name
 
 
@@ -101,8 +103,6 @@ _SIGNED: Final = frozenset({"regprocedure", "regoperator"})
 """Kinds whose names have types in parentheses."""
 _OVERLOADED: Final = frozenset({"regproc", "regoper"})
 """Kinds of which several objects may have one name."""
-_HIDDEN: Final = (INFORMATION_SCHEMA, SYS)
-"""Schemas that no search path has."""
 
 
 def names(context: Context, kind: str) -> dict[int, str]:
@@ -121,10 +121,19 @@ def names(context: Context, kind: str) -> dict[int, str]:
         if kind == "regproc":  # they cannot be called, and are what operators are made of
             found = {each.function: each.function_name for each in pg_operators()} | found
         return found
+    meant = _numbers(context, kind)
     return {
-        oid: f"{schema}.{quoted_name(name)}" if schema in _HIDDEN else quoted_name(name)
+        oid: quoted_name(name)
+        if meant.get((name,)) == oid
+        else f"{quoted_name(schema)}.{quoted_name(name)}"
         for oid, schema, name in listed(context)
     }
+
+
+def hidden_relations(context: Context) -> list[int]:
+    """The OIDs of the relations that cannot be named without their schema."""
+    meant = _numbers(context, "regclass")
+    return [oid for oid, _, name in _relations(context) if meant.get((name,)) != oid]
 
 
 def _overloaded(named: _Named, *, quoted: bool) -> dict[int, str]:
@@ -162,10 +171,14 @@ def _numbers(context: Context, kind: str) -> dict[tuple[str, ...], int]:
         return found
     if kind in _SIGNED:
         return _signatures(kind)
+    path = ("", *searched(context.path))
+    places = {schema: place for place, schema in reversed(list(enumerate(path)))}
+    at: dict[str, int] = {}
     for oid, schema, name in _LISTED[kind][0](context):
         found[schema, name] = oid
-        if schema not in _HIDDEN:
-            found.setdefault((name,), oid)
+        place = places.get(schema, len(path))
+        if place < at.get(name, len(path)):
+            found[name,], at[name] = oid, place
     return found
 
 
@@ -181,7 +194,7 @@ def found_number(context: Context, kind: str, text: str) -> int | None:
         return int(text)
     if kind in _SIGNED:
         return _signatures(kind).get(_signed_parts(kind, text))
-    parts = _operator_parts(text) if kind == "regoper" else _parts(text)
+    parts = _operator_parts(text) if kind == "regoper" else name_parts(text)
     if kind in _OVERLOADED:
         named = [oid for oid, _, name in _LISTED[kind][0](context) if name == parts[-1]]
         if len(named) > 1:
@@ -192,6 +205,8 @@ def found_number(context: Context, kind: str, text: str) -> int | None:
             )
     if kind == "regtype":
         parts = (*parts[:-1], _plain_type(parts[-1]))
+    if len(parts) == 3 and parts[0] == DATABASE:
+        parts = parts[1:]
     return _numbers(context, kind).get(parts)
 
 
@@ -202,6 +217,8 @@ def number(context: Context, kind: str, text: str, node: ast.Node | None) -> int
     except RemudaError as error:
         raise context.located(error, node) from None
     if found is not None:
+        if context.kept is not None and kind == "regclass":
+            _keep(context, context.kept, text, found, node)
         return found
     if kind == "regtype":
         raise context.error(UndefinedType, f'type "{text}" does not exist', node)
@@ -210,6 +227,29 @@ def number(context: Context, kind: str, text: str, node: ast.Node | None) -> int
     raise context.error(
         undefined, f'{what} "{text}" does not exist', node, hint=did_you_mean(text, known)
     )
+
+
+def _keep(context: Context, kept: Kept, text: str, oid: int, node: ast.Node | None) -> None:
+    """Note the relation that a literal names in a text that the catalog is going to keep."""
+    if not isinstance(node, ast.Literal) or node.start < 0:
+        return
+    for listed, schema, name in _relations(context):
+        if listed == oid and schema not in SYSTEM:
+            parts = (*name_parts(text)[:-1][-1:], name)
+            plain = len(parts) > 1 or find_in_kept(context, name) == (schema, name)
+            written = f"{quoted_name(schema)}.{quoted_name(name)}".replace("'", "''")
+            full = full_name(schema, name)
+            kept.references.append(Reference(node.start, node.end, full, f"'{written}'", plain))
+
+
+def find_in_kept(context: Context, name: str) -> tuple[str, str] | None:
+    """The schema and the name of the relation that ``name`` means along ``KEPT_PATH``."""
+    found = find_any(context.catalog, KEPT_PATH, "", name)
+    if found is None:
+        return None
+    if isinstance(found, SystemRelation):
+        return found.schema, found.name
+    return found.namespace, found.local
 
 
 _WITH_TYPES: Final = {"regproc": "regprocedure", "regoper": "regoperator"}
@@ -226,7 +266,7 @@ def _signed_parts(kind: str, text: str) -> tuple[str, ...]:
     if not rest.rstrip().endswith(")"):
         raise InvalidText("expected a right parenthesis", hint=f'Write "{text})".')
     types = [each.strip() for each in rest.rstrip()[:-1].split(",") if each.strip()]
-    parts = _parts(name) if kind == "regprocedure" else _operator_parts(name.strip())
+    parts = name_parts(name) if kind == "regprocedure" else _operator_parts(name.strip())
     return (*parts[:-1], f"{parts[-1]}({','.join(map(_type_in_catalog, types))})")
 
 
@@ -268,7 +308,7 @@ _SPELLINGS: Final = {
 """Names of types that the grammar knows and the catalog does not."""
 
 
-def _parts(text: str) -> tuple[str, ...]:
+def name_parts(text: str) -> tuple[str, ...]:
     """Schema and name as they are written -> as the catalog has them. Raises InvalidName."""
     parts: list[str] = []
     rest = text.strip()

@@ -17,6 +17,7 @@ class Overlay:
         self._maps = {name: below.find(name) for name in below.names()}
         self._views = {name: below.find_view(name) for name in below.view_names()}
         self.version = below.version
+        self.namespaces = below.namespaces
         for edit in edits:
             self._apply(edit)
 

@@ -9,7 +9,7 @@ from typing import Literal, Protocol, TypeAlias, runtime_checkable
 
 from remuda.catalog.edits import Edit
 from remuda.datatypes.index import IndexDefinition
-from remuda.datatypes.schema import MapSchema, ViewDefinition
+from remuda.datatypes.schema import MapSchema, Namespace, ViewDefinition
 from remuda.datatypes.sql import SqlType
 from remuda.datatypes.values import PhysicalValue
 from remuda.errors import RemudaError
@@ -22,10 +22,14 @@ from remuda.sql.trees.syntax import ExplainOptions, Tree
 
 
 class CatalogReader(Protocol):
-    """The maps that a statement may name. ``version`` changes with every change of the catalog."""
+    """The maps that a statement may name, by their full names (``datatypes.schema``).
+    ``version`` changes with every change of the catalog."""
 
     @property
     def version(self) -> int: ...
+
+    @property
+    def namespaces(self) -> Sequence[Namespace]: ...
 
     def find(self, name: str) -> MapSchema | None: ...
 

@@ -9,7 +9,14 @@ from remuda.errors import Position
 
 @dataclass(frozen=True, slots=True)
 class Name:
-    """An identifier after case folding, and where it stands."""
+    """An identifier after case folding, and where it stands. ``schema``: that of a relation or an
+    index that is written with one."""
 
     text: str
     position: Position
+    schema: str = ""
+
+    @property
+    def shown(self) -> str:
+        """As messages have it."""
+        return f"{self.schema}.{self.text}" if self.schema else self.text
