@@ -36,7 +36,6 @@ FROM_OUTSIDE = {
     "journal/checkpoint.py": 1,
     "member.py": 2,
     "membership/forming.py": 1,
-    "membership/membership.py": 2,
     "membership/recovery.py": 1,
     "postgres/backend.py": 2,
     "rooms.py": 1,

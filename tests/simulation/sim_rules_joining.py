@@ -119,7 +119,7 @@ async def a_majority_suffices_to_meet_a_process(play: Play) -> None:
     sim = play.sim
     sim.crash(3, silently=True)
     views: list[set[int]] = []
-    sim.members[1].membership.on_view.append(lambda _, view: views.append(set(view.by_number)))
+    sim.members[1].core.listeners.view.add(lambda _, view: views.append(set(view.by_number)))
     await sim.join(through=2)
     assert views[0] == {1, 2, 3, 4}
     await play.until(lambda: members_of(play, 1) == {1, 2, 4}, 20.0)

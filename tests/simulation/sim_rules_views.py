@@ -184,7 +184,7 @@ async def a_member_whose_connections_are_reset_stays(play: Play) -> None:
     sim = play.sim
     suspected: set[int] = set()
     for number in (1, 2):
-        sim.members[number].membership.on_lost.append(lambda lost, _: suspected.add(lost))
+        sim.members[number].core.listeners.lost.add(lambda lost, _: suspected.add(lost))
     for seconds in (0.15, 0.3, 0.5):
         suspected.clear()
         sim.network.reset(sim.nodes[3], sim.nodes.values(), seconds)

@@ -54,7 +54,7 @@ class ViewStorm:
 
     def watch(self, member: Member) -> None:
         self.see(member.core.view)
-        member.membership.on_view.append(lambda _, view: self.see(view))
+        member.core.listeners.view.add(lambda _, view: self.see(view))
 
     def see(self, view: Any) -> None:
         if self.views.setdefault(view.number, view) != view:

@@ -60,7 +60,7 @@ class Strangers:
     def watch(self) -> None:
         """Views and connections from now on."""
         for member in self.sim.members.values():
-            member.membership.on_view.append(lambda _, view: self.views.append(view))
+            member.core.listeners.view.add(lambda _, view: self.views.append(view))
         network, connect = self.sim.network, self.sim.network.connect
 
         async def counted(*arguments: Any) -> Any:

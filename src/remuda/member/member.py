@@ -11,7 +11,7 @@ from google.protobuf.message import Message
 
 from remuda.cluster.membership import Reached
 from remuda.config import MemberConfig, check_exposure
-from remuda.datatypes.view import MemberInfo, View
+from remuda.datatypes.view import MemberInfo
 from remuda.errors import MemberGivenUp, MemberUnavailable, RemudaError, SessionTerminated
 from remuda.member.base.logins import known_users
 from remuda.member.base.routes import PRIMARY_CALLS
@@ -62,7 +62,7 @@ class Member(Rooms):
         self._end: asyncio.Task[None] | None = None
         self.on_given_up: list[Callable[[str], None]] = []
         """Called with the reason when this member stops because others count it as lost."""
-        self.peers.on_given_up.append(self._given_up)
+        self.core.listeners.given_up.add(self._given_up)
 
     @property
     def info(self) -> MemberInfo:
@@ -90,9 +90,8 @@ class Member(Rooms):
         controls = control_messages(self, self._user_routes.on_forward)
         self._member_routes.open(controls, data_messages(self))
         self._user_routes.open(user_requests(self), user_calls(self), PRIMARY_CALLS)
-        self._listen_to_each_other()
-        self.open.pins.others.append(self.read_leases.oldest_read)
-        self.open.pins.others.append(self.statements.spark.services.oldest_read)
+        self.core.listeners.begin()
+        self.membership.tell_losses()
         self.open.pins.start()
         self.receiving.begin()
         self.giving.begin()
@@ -261,55 +260,3 @@ class Member(Rooms):
                 self.queries.connection_broken(number, ChannelKind.DATA, error)
 
         channel.on_closed.append(broken)
-
-    # --- wiring -------------------------------------------------------------------------------
-
-    def _listen_to_each_other(self) -> None:
-        self.membership.on_view.append(self._view_changed)
-        self.membership.on_heard.append(lambda _: self.queries.view_installed())
-        self.membership.on_lost.append(self._member_lost)
-        self.membership.on_view[:0] = [self.transactions.on_view, self._copies_changed]
-        self.membership.on_view.insert(0, self.lost.on_view)
-        self.membership.on_memory.append(self.statements.gate.reported)
-        self.peers.on_broken.append(self.queries.connection_broken)
-        self.commits.on_resolved.extend([self.queries.resolved, self.transactions.map_resolved])
-        self.transactions.on_lower.extend([self.queries.readers, self.commits.readers])
-        self.catalog.on_dropped.extend(
-            [
-                self.queries.map_dropped,
-                self.commits.map_dropped,
-                self.jobs.map_dropped,
-                self.retention.dropped,
-                self.maps.forget,
-                self.statistics.forget,
-                self.core.constraints.forget,
-                self.transactions.map_changed,
-            ]
-        )
-        altered = self.maps.forget, self.statistics.forget, self.transactions.map_changed
-        self.catalog.on_altered.extend(altered)
-        self.subscriptions.listen(self.copies, self.catalog, self.membership)
-        for lost in list(self.core.lost.items()):
-            self._member_lost(*lost)
-
-    def _member_lost(self, number: int, cause: str) -> None:
-        """It is suspected, or was dropped: nothing waits for it any more."""
-        error = MemberUnavailable(f"member {number} is lost: {cause}", member=str(number))
-        self.queries.member_lost(number, error)
-        self.statements.gate.member_lost(number)
-        self.commits.turns.member_lost(number)
-
-    def _copies_changed(self, before: View, view: View) -> None:
-        self.copies.on_view(before, view)
-        self.receiving.on_view(before, view)
-        self.giving.on_view(view)
-        self.job_rows.on_view(view)
-        self.eviction.on_view(before, view)
-        self.donations.on_view(view)
-
-    def _view_changed(self, before: View, view: View) -> None:
-        self.commits.participants.awaiting(view.awaited)
-        for number in sorted(before.by_number.keys() - view.by_number.keys()):
-            self.commits.member_lost(number, self.core.lost[number])
-        self.commits.view_installed(view)
-        self.queries.view_installed()

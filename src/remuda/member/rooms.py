@@ -83,6 +83,7 @@ class Rooms:
         self._make_services()
         self._make_statements()
         self._make_system()
+        self._hear()
 
     # --- transactions, copies, membership ------------------------------------------------------
 
@@ -201,6 +202,55 @@ class Rooms:
         )
         self.snapshots = Snapshots(
             core, peers, self.membership, self.commits, self.catalog, self.system, tasks
+        )
+
+    # --- news -------------------------------------------------------------------------------------
+
+    def _hear(self) -> None:
+        """In this order the wings hear of the same news, once they have started."""
+        news, commits, queries = self.core.listeners, self.commits, self.queries
+        news.view.add_later(
+            self.lost.on_view,
+            self.transactions.on_view,
+            self.copies.on_view,
+            self.receiving.on_view,
+            self.giving.on_view,
+            self.job_rows.on_view,
+            self.eviction.on_view,
+            self.donations.on_view,
+            commits.on_view,
+            lambda *_: queries.members_changed(),
+            self.subscriptions.on_view,
+        )
+        news.heard.add_later(lambda _: queries.members_changed())
+        news.lost.add_later(
+            queries.member_lost,
+            self.statements.gate.member_lost,
+            lambda number, _: commits.turns.member_lost(number),
+        )
+        news.memory.add_later(self.statements.gate.reported)
+        news.broken.add_later(queries.connection_broken)
+        news.resolved.add_later(queries.resolved, self.transactions.map_resolved)
+        news.dropped.add_later(
+            queries.map_dropped,
+            commits.map_dropped,
+            self.jobs.map_dropped,
+            self.retention.dropped,
+            self.maps.forget,
+            self.statistics.forget,
+            self.core.constraints.forget,
+            self.transactions.map_changed,
+            self.subscriptions.on_dropped,
+        )
+        news.altered.add_later(
+            self.maps.forget,
+            self.statistics.forget,
+            self.transactions.map_changed,
+            self.subscriptions.wake,
+        )
+        self.transactions.on_lower.extend([queries.readers, commits.readers])
+        self.open.pins.keep_for(
+            self.read_leases.oldest_read, self.statements.spark.services.oldest_read
         )
 
     def gauges(self) -> dict[str, int]:

@@ -192,7 +192,7 @@ def test_a_message_of_another_view_is_refused_and_told(in_cluster: InCluster) ->
     async def scenario(cluster: Any) -> None:
         core = cluster.member(1).core
         told: list[tuple[int, int]] = []
-        core.on_other_view = lambda *message: told.append(message)
+        core.listeners.other_view.add(lambda *message: told.append(message))
         context = core.context()
         context.view, context.sender = 9, 2
         with pytest.raises(ViewChanged, match="in view 1, the message comes from view 9"):

@@ -9,8 +9,6 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Any, TypeVar
 
-from google.protobuf.message import DecodeError
-
 from remuda.catalog.catalog import Catalog
 from remuda.config import MemberConfig, read_labels
 from remuda.datatypes.schema import MapSchema
@@ -18,7 +16,6 @@ from remuda.datatypes.timestamp import FOREVER, LOGICAL_BITS, HybridClock
 from remuda.datatypes.view import NOBODY, MemberInfo, View
 from remuda.errors import (
     InputError,
-    InternalError,
     MemberGivenUp,
     MemberNotReady,
     MemberSuspected,
@@ -36,10 +33,11 @@ from remuda.execution.spill import DiskUse
 from remuda.limits import CLIENT_CLOCK_AHEAD_MAX, CLOCK_SKEW_MAX, PARTITIONS
 from remuda.member.base.access import Access
 from remuda.member.base.call import Call
+from remuda.member.base.failures import attempt, bug
+from remuda.member.base.listeners import Listeners
 from remuda.member.base.pulse import Pulse
 from remuda.member.metrics.measures import Measures
 from remuda.member.metrics.traces import traces_to
-from remuda.member.metrics.unexpected_errors import UNEXPECTED_ERRORS
 from remuda.member.security.audit import Audit
 from remuda.member.security.defences import no_defences
 from remuda.member.state.catalog_news import CatalogNews
@@ -71,10 +69,6 @@ SUSPICION_PAUSE = 0.05
 """Seconds after which it looks again."""
 
 
-def _nothing(_member: int, _view: int) -> None:
-    """Until the membership listens."""
-
-
 class Core:
     """The shared state of one member; everything on the loop's thread."""
 
@@ -89,8 +83,8 @@ class Core:
         """Members that have gone, with the cause: those that views have dropped, for good, and
         those of the view that are suspected (they may be heard again)."""
         self.readiness = Readiness(world.clock.monotonic, lambda: self.number)
-        self.on_other_view: Callable[[int, int], None] = _nothing
-        """Told of a message from a member in another view: its number, its view's number."""
+        self.listeners = Listeners()
+        """Of the news that wings have for each other."""
         self.catalog = Catalog()
         self.catalog_news = CatalogNews(self.readiness, lambda: self.number)
         self.stores: dict[int, MapStore] = {}
@@ -238,7 +232,7 @@ class Core:
                 f"member {sender} was given up by member {self.number}: {cause}",
                 member=str(sender),
             )
-        self.on_other_view(sender, context.view)
+        self.listeners.other_view.tell(sender, context.view)
 
     def check_identity(self, member: MemberInfo, view: int) -> None:
         """Raises MemberGivenUp for a process of this view or an earlier one that this view does not
@@ -547,16 +541,6 @@ class Core:
             await asyncio.wait(list(self._tasks), timeout=CANCEL_AGAIN)
 
 
-def bug(error: Exception, what: str) -> RemudaError:
-    """Log an exception that should not be, and make it an answer. A message that cannot be read is
-    the fault of its sender."""
-    if isinstance(error, DecodeError | UnicodeDecodeError):
-        return ProtocolError(f"{what} cannot be read: {error}")
-    UNEXPECTED_ERRORS.met()
-    log.error("bug in %s", what, exc_info=error)
-    return InternalError(f"{type(error).__name__}: {error}", detail=f"while a member served {what}")
-
-
 async def to_its_end(task: asyncio.Future[T], what: str) -> T:
     """The result of ``task``, which goes on when the caller is cancelled; its error is logged then,
     as nobody else hears of it."""
@@ -587,11 +571,3 @@ def nothing_done() -> Iterator[None]:
         raise NotServed(
             lost.message, detail=lost.detail, hint=lost.hint, member=lost.member
         ) from lost
-
-
-def attempt(what: str, action: Callable[[], object]) -> None:
-    """One item of work that goes on for ever: whatever it raises is logged, and ends only it."""
-    try:
-        action()
-    except Exception as error:  # noqa: BLE001 (the boundary, see bug)
-        bug(error, what)

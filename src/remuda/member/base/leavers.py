@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import partial
-
-from remuda.member.base.core import Core, attempt
+from remuda.member.base.core import Core
 
 
 class Leavers:
@@ -14,9 +11,6 @@ class Leavers:
         self._at_work: frozenset[int] = frozenset()
         self.members: frozenset[int] = frozenset()
         self._returning: frozenset[int] = frozenset()
-        self.on_leaving: list[Callable[[frozenset[int]], None]] = []
-        """Called with the members that want to leave, when these change: they are to keep no copy
-        of anything."""
 
     def note(self, number: int, *, leaves: bool, at_work: bool, returning: bool) -> None:
         """``number`` says whether it wants to leave, whether it has open work, and whether it is
@@ -27,8 +21,7 @@ class Leavers:
         leavers &= self._core.view.by_number.keys()
         if leavers != self.members:
             self.members = leavers
-            for listener in self.on_leaving:
-                attempt(f"members that leave: {sorted(leavers)}", partial(listener, leavers))
+            self._core.listeners.leaving.tell(leavers)
 
     @property
     def returning(self) -> frozenset[int]:

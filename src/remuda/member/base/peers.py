@@ -192,13 +192,9 @@ class Peers:
     def __init__(self, core: Core) -> None:
         self._core = core
         self._peers: dict[tuple[int, ChannelKind], Peer] = {}
-        self.on_broken: list[Callable[[int, ChannelKind, RemudaError], None]] = []
-        """Called when a connection broke or could not be made."""
         self.gone_on: set[int] = set()
         """Members that have refused a connection of this one, because their view does not have
         it."""
-        self.on_given_up: list[Callable[[MemberGivenUp], None]] = []
-        """Called when a member answers that a view has dropped this one."""
 
     def peer(self, number: int, kind: ChannelKind) -> Peer:
         """Raises MemberUnavailable when the member is lost or unknown."""
@@ -222,16 +218,13 @@ class Peers:
             "connection to a member broke",
             extra=fields(peer=number, channel=kind.value, cause=error.message),
         )
-        for listener in self.on_broken:
-            listener(number, kind, error)
+        self._core.listeners.broken.tell(number, kind, error)
 
     def given_up(self, error: MemberGivenUp) -> None:
         """A member answers that a view has dropped a sender: this member, unless the answer was
         passed on for another one."""
-        if error.member != str(self._core.number):
-            return
-        for listener in self.on_given_up:
-            listener(error)
+        if error.member == str(self._core.number):
+            self._core.listeners.given_up.tell(error)
 
     def send_control(self, number: int, rpc_type: int, body: Message) -> None:
         """One-way. A member that is lost gets nothing (whoever cares hears of the loss)."""

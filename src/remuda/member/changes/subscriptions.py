@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from remuda.catalog.catalog import Catalog
 from remuda.datatypes.sql import SqlType
 from remuda.datatypes.values import PhysicalValue
+from remuda.datatypes.view import View
 from remuda.errors import InputError, LimitExceeded, ProtocolError, RemudaError, UndefinedMap
 from remuda.limits import (
     CHANGES_PAGE_ROWS,
@@ -28,9 +29,6 @@ from remuda.member.base.core import Core
 from remuda.member.base.offload import Offload
 from remuda.member.changes.change_logs import EVERYTHING, ChangeLogs, Positions
 from remuda.member.changes.change_pages import Page, key_columns, page_of
-from remuda.member.copies.copies import Copies
-from remuda.member.membership.catalog_service import CatalogService
-from remuda.member.membership.membership import Membership
 from remuda.rpc import codec
 from remuda.rpc.messages import common_pb2, control_pb2, user_pb2
 from remuda.rpc.messages.user_pb2 import RpcType
@@ -87,17 +85,11 @@ class Subscriptions:
         self._waiting: dict[int, list[asyncio.Future[None]]] = {}
         """By map id: requests to be told when something has changed."""
         self._ticking: asyncio.Task[None] | None = None
+        core.listeners.moved.add_later(self._logs.on_moved)
+        core.listeners.placed.add_later(self._look_again)
 
     def __len__(self) -> int:
         return len(self._known)
-
-    def listen(self, copies: Copies, catalog: CatalogService, membership: Membership) -> None:
-        """Hear of everything that concerns changes besides writes."""
-        copies.on_moved.append(self._logs.on_moved)
-        copies.on_placed.append(self._look_again)
-        membership.on_view.append(lambda *_: self._look_again())
-        catalog.on_dropped.append(self._dropped)
-        catalog.on_altered.append(self.wake)
 
     def routes(self) -> dict[int, Callable[[Request], None]]:
         """What the user channel serves."""
@@ -235,7 +227,10 @@ class Subscriptions:
         for map_id in list(self._waiting):
             self.wake(map_id)
 
-    def _dropped(self, map_id: int) -> None:
+    def on_view(self, _before: View, _view: View) -> None:
+        self._look_again()
+
+    def on_dropped(self, map_id: int) -> None:
         self._logs.on_dropped(map_id)
         self.wake(map_id)
 

@@ -77,7 +77,7 @@ class Commits:
         self.in_doubt = CommitsInDoubt(core, here, self._leading.__contains__)
         self.turn, self.end_turn = self.turns.turn, self.turns.end_turn
         self.busy, self.when_settled, self.settled = here.busy, here.when_settled, here.settled
-        self.wake, self.readers, self.on_resolved = here.wake, here.readers, here.on_resolved
+        self.wake, self.readers = here.wake, here.readers
         self.staging, self.schema_of, self.is_staging = (
             here.staging,
             here.schema_of,
@@ -331,14 +331,19 @@ class Commits:
 
     # --- events -------------------------------------------------------------------------------
 
-    def member_lost(self, number: int, cause: str) -> None:
-        """A view has dropped the member."""
+    def on_view(self, before: View, view: View) -> None:
+        self.participants.awaiting(view.awaited)
+        for number in sorted(before.by_number.keys() - view.by_number.keys()):
+            self._member_dropped(number, self._core.lost[number])
+        self._look_at_copies(view)
+
+    def _member_dropped(self, number: int, cause: str) -> None:
         self.turns.member_lost(number)
         for leading in list(self._leading.values()):
             self._lead(leading, tx.MemberLost(number, cause))
         self.participants.member_lost(number, cause)
 
-    def view_installed(self, view: View) -> None:
+    def _look_at_copies(self, view: View) -> None:
         """A commit whose rows have other copies now cannot be kept by all of them."""
         for leading in list(self._leading.values()):
             coordinator = leading.coordinator

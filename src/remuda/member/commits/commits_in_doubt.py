@@ -72,8 +72,7 @@ class CommitsInDoubt:
                 lowest[map_id] = min(at, lowest.get(map_id, at))
         for map_id in self._core.doubts.note("bulk writes", lowest):
             self._participants.wake(map_id)
-            for listener in self._participants.on_resolved:
-                listener(map_id)
+            self._core.listeners.resolved.tell(map_id)
 
     # --- on a donor ---------------------------------------------------------------------------
 

@@ -56,7 +56,7 @@ class JobChecks:
         """Of jobs that are checked here, or whose values others have asked for."""
         self._asked: dict[str, list[Answered]] = {}
         """Jobs whose check is under way, with the answers that wait for it."""
-        participants.on_resolved.append(self._resolved)
+        core.listeners.resolved.add(self._resolved)
         core.room.counts(lambda: sum(values.nbytes for values in self._values.values()))
 
     def routes(self) -> dict[int, Callable[[Request], None]]:

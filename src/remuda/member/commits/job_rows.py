@@ -96,7 +96,7 @@ class JobRows:
         core.room.counts(lambda: sum(frames.nbytes for frames in self._arriving.values()))
         self._known = _Places.of(core.view, core.number)
         self.pauses = MovePauses(core, peers, self.writes)
-        commits.on_resolved.append(self._resolved)
+        core.listeners.resolved.add(self._resolved)
 
     # --- a move of partitions -------------------------------------------------------------------
 
@@ -310,7 +310,7 @@ class JobRows:
 
     # --- copies that come and go ----------------------------------------------------------------
 
-    def on_view(self, view: View) -> None:
+    def on_view(self, _before: View, view: View) -> None:
         """What is staged goes where the view says, in one step; nothing is copied."""
         me = self._core.number
         mine, kept = bits(view.partitions_of(me)), bits(view.backed_up_by(me))

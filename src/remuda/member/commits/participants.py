@@ -83,8 +83,6 @@ class CommitParticipants:
         self._undecided = undecided
         self._awaited: frozenset[int] = frozenset()
         """Members that views have dropped, and whose copies of partitions may come back."""
-        self.on_resolved: list[Callable[[int], None]] = []
-        """Called with the map id after a prepared write was decided here."""
         core.room.counts(lambda: DECIDED_SIZE * len(self._decided))
 
     def prepared_without(self, map_id: int, member: int) -> bool:
@@ -466,8 +464,7 @@ class CommitParticipants:
         end_in(self._core.copies_of(map_id), taking, timestamp)
         self._core.wal.job_ended(job, timestamp)
         self.wake(map_id)
-        for listener in self.on_resolved:
-            listener(map_id)
+        self._core.listeners.resolved.tell(map_id)
 
     def _ask_status(self, taking: Taking, ask: tx.AskStatus) -> None:
         message = control_pb2.CommitStatus(

@@ -10,8 +10,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
-from functools import partial
 
 from remuda.datatypes.timestamp import handover
 from remuda.datatypes.view import View
@@ -21,7 +19,6 @@ from remuda.member.base.core import Core, attempt
 from remuda.member.base.offload import Offload
 from remuda.member.commits.participants import CommitParticipants
 from remuda.member.state.log import fields
-from remuda.storage.chunks.chunk import Times
 from remuda.storage.maps.late_decisions import take_versions
 from remuda.storage.maps.map_store import MapStore
 from remuda.storage.maps.transfer import Arrival, Extraction, joined
@@ -40,11 +37,6 @@ class Copies:
         self._promoting: asyncio.Task[None] | None = None
         self._handed_over = frozenset[int]()
         """Of what is not moved yet: given by members that live on."""
-        self.on_placed: list[Callable[[], None]] = []
-        """Called when the stores are as the view says."""
-        self.on_moved: list[Callable[[MapStore, MapStore, frozenset[int], Times], None]] = []
-        """Called before partitions go from a backup store to a primary one, where nothing of them
-        begins before a cut (0: everything stays as it is)."""
 
     def begin(self) -> None:
         """The first view is there."""
@@ -137,8 +129,7 @@ class Copies:
         self._handed_over = frozenset()
         core.readiness.release(READY_KEY)
         log.info("promotion done")
-        for listener in self.on_placed:
-            listener()
+        core.listeners.placed.tell()
 
     async def _move(self, map_id: int) -> None:
         """Take what is waiting of a map from its backup store to its primary store."""
@@ -192,10 +183,7 @@ class Copies:
         before that. Of keys with a write that was undecided when its partition was given away,
         each version is looked at: the write may have committed below the cut.)"""
         cuts = target.last_ends_of(partitions)
-        for listener in self.on_moved:
-            attempt(
-                "changes of moved partitions", partial(listener, source, target, partitions, cuts)
-            )
+        self._core.listeners.moved.tell(source, target, partitions, cuts)
         ends, more = source.refreshed(extraction)
         first = 0
         for each in arrived:

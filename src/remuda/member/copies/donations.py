@@ -195,7 +195,7 @@ class Donations:
             self._membership.wish_places(tuple(self._complete.values()))
             await asyncio.sleep(WISH_EVERY)
 
-    def on_view(self, view: View) -> None:
+    def on_view(self, _before: View, view: View) -> None:
         """A copy that another change has overtaken is discarded with its transfer."""
         self._complete = {p: place for p, place in self._complete.items() if place.fits(view)}
         away = view.unreachable

@@ -116,11 +116,11 @@ class Giving:
         """Partitions that a move may have, while receivers are short of room; None: any number."""
         self.moved_bytes = 0
         """Bytes of these rows, as they were sent."""
+        core.listeners.leaving.add_later(self._leaving)
 
     def begin(self) -> None:
         """The first view is there."""
         self._transactions.receive_with(self.receivers)
-        self._membership.leavers.on_leaving.append(self._leaving)
         self._core.pulse.on_beat(self._look)
         self._core.spawn(self._run(), "copies")
 
@@ -136,7 +136,7 @@ class Giving:
         row = self._core.view.replicas[partition]  # of a view that may just have come
         return () if receiver in row or row[:1] != (self._core.number,) else (receiver,)
 
-    def on_view(self, view: View) -> None:
+    def on_view(self, _before: View, view: View) -> None:
         now = self._now
         if now is not None and not any(place.fits(view) for place in now.move.placements):
             self._receivers.clear()

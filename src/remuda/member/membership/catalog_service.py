@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 from remuda.catalog.catalog import Catalog
@@ -52,12 +52,6 @@ class CatalogService:
         self.unique_since: dict[int, int] = {}
         """By map id: until then rows may have been written by some who did not know of a unique
         index, or not that all others know of it. (Of a map that was made with it: not at all.)"""
-        self.on_dropped: list[Callable[[int], None]] = []
-        """Called with the id of a map that has gone, before its storage is freed."""
-        self.on_altered: list[Callable[[int], None]] = []
-        self.on_installed: list[Callable[[], None]] = []
-        """A catalog is here that this member did not have."""
-        """Called with the id of a map that has another schema now."""
 
     async def create(self, schema: MapSchema, *, if_not_exists: bool) -> MapSchema:
         """The map as it is after the change. Raises DuplicateMap, InvalidDefinition."""
@@ -301,19 +295,16 @@ class CatalogService:
                 ):
                     store.define_indexes(schema)
             if altered:
-                for listener in self.on_altered:
-                    listener(schema.map_id)
+                core.listeners.altered.tell(schema.map_id)
         for map_id in gone:
-            for listener in self.on_dropped:
-                listener(map_id)
+            core.listeners.dropped.tell(map_id)
             core.forget_map(map_id)
             self.unique_since.pop(map_id, None)
         state.ClearField("context")
         if core.wal.active:
             core.wal.catalog_changed(state.version, state.SerializeToString())
         log.info("catalog installed", extra=fields(version=catalog.version, maps=len(catalog.maps)))
-        for installed in self.on_installed:
-            installed()
+        core.listeners.installed.tell()
 
 
 def _fill_edit(message: control_pb2.CatalogEdit, edit: Edit) -> None:

@@ -2,7 +2,7 @@
 
 Heartbeats, what members tell each other about the next view, and connections that break go into the
 state machine; what it wants is carried out here. A view is installed in one step: ``core.view``
-changes, then ``on_view`` is told.
+changes, then the listeners of views are told.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 
 from remuda.cluster import agreement as ag
@@ -22,6 +22,7 @@ from remuda.datatypes.timestamp import from_micros
 from remuda.datatypes.view import MemberInfo, View
 from remuda.errors import (
     MemberGivenUp,
+    MemberUnavailable,
     NobodyListens,
     RemudaError,
     TransientError,
@@ -87,25 +88,16 @@ class Membership:
         """The timestamp until which this member is expected back when it leaves."""
         self._drained = False
         self._tell_again = 0.0
-        self.on_lost: list[Callable[[int, str], None]] = []
-        """Called with the number and the cause when a member is suspected, or was dropped."""
-        self.on_heard: list[Callable[[int], None]] = []
-        """Called with the number of a member whose suspicion has ended."""
-        self.on_view: list[Callable[[View, View], None]] = []
-        """Called with the view before and the one that ``core.view`` is now, in the step that
-        installs it; the first view is not told."""
         self.leavers = Leavers(core)
-        self.on_memory: list[Callable[[int, int, int], None]] = []
-        """Called with what a member says of its memory: its number, bytes held, its limit."""
         rounds = ClockRounds(core, peers, self._heartbeat, self._reported)
         self.on_clock, self.clocks = rounds.on_clock, rounds.clocks
         self._refused: dict[int, str] = {}
         """Why the last heartbeat of a member was refused."""
         self._told: dict[int, float] = {}
         """When a member of another view was last answered."""
-        peers.on_broken.append(self._broken)
-        core.on_other_view = self._other_view
-        core.readiness.no_lease = self._no_lease
+        core.listeners.broken.add(self._broken)
+        core.listeners.other_view.add(self._other_view)
+        core.readiness.explain_lack_by(self._no_lease)
 
     async def form(self) -> None:
         """Return when a view is installed here. Raises MemberUnavailable after join_timeout."""
@@ -209,8 +201,7 @@ class Membership:
         for number in [n for n in core.lost if n in core.view.by_number and n not in suspected]:
             del core.lost[number]
             log.warning("member heard again", extra=fields(peer=number))
-            for listener in self.on_heard:
-                attempt(f"return of member {number}", partial(listener, number))
+            core.listeners.heard.tell(number)
         readiness = core.readiness
         if not machine.member:
             readiness.lease(float("-inf"))
@@ -242,8 +233,7 @@ class Membership:
         self._log(view)
         self._minimum(view)
         self._takeover.view_installed(before, view, machine.takeover_at, machine.dropped_until)
-        for listener in self.on_view:
-            attempt(f"view {view.number}", partial(listener, before, view))
+        core.listeners.view.tell(before, view)
         for number in fresh:
             self._tell_lost(number)
         loop = asyncio.get_running_loop()
@@ -296,7 +286,7 @@ class Membership:
 
     def wish_places(self, places: Sequence[Placement]) -> None:
         """Copies that are complete (or are to go) wish to be in the next view; those that no longer
-        fit the view are dropped. Ask again until ``on_view`` shows them."""
+        fit the view are dropped. Ask again until a view shows them."""
         self.step(ms.PlaceAsked(tuple(places)))
 
     # --- leaving ------------------------------------------------------------------------------
@@ -442,8 +432,8 @@ class Membership:
         )
 
     def _reported(self, message: control_pb2.Heartbeat) -> None:
-        for listener in self.on_memory:
-            listener(message.context.sender, message.memory_held, message.memory_limit)
+        sender, held = message.context.sender, message.memory_held
+        self._core.listeners.memory.tell(sender, held, message.memory_limit)
 
     # --- losses -------------------------------------------------------------------------------
 
@@ -533,10 +523,15 @@ class Membership:
         self._tell_lost(number)
         self._peers.forget(number)
 
+    def tell_losses(self) -> None:
+        """The losses that the wings have not heard of, because they have just begun."""
+        for number in list(self._core.lost):
+            self._tell_lost(number)
+
     def _tell_lost(self, number: int) -> None:
         cause = self._core.lost[number]
-        for listener in self.on_lost:
-            attempt(f"loss of member {number}", partial(listener, number, cause))
+        error = MemberUnavailable(f"member {number} is lost: {cause}", member=str(number))
+        self._core.listeners.lost.tell(number, error)
 
     def _no_lease(self) -> str:
         machine, view = self._machine, self._core.view

@@ -74,11 +74,11 @@ class Queries:
     def start(self) -> None:
         """The first view is there: this member has its number."""
         self._registry = QueryRegistry(self._core.number)
-        self.view_installed()
+        self.members_changed()
 
-    def view_installed(self) -> None:
-        """Also when a member is heard again. Queries of members that have left end; others go
-        on."""
+    def members_changed(self) -> None:
+        """After a view, and when a member is heard again. Queries of members that have left end;
+        others go on."""
         core = self._core
         self.happened(events.ViewInstalled(core.view.number, core.live_members()))
 

@@ -33,10 +33,13 @@ class TransactionPins:
         self._sessions = sessions
         self._told: dict[int, tuple[int, float]] = {}
         """By member: the lowest timestamp that its transactions read at, and when it said so."""
-        self.others: list[Callable[[], int | None]] = []
-        """What else reads on all members for long: the lowest timestamp of each."""
+        self._others: list[Callable[[], int | None]] = []
         self._tell_at = 0.0
         self._pinned = False
+
+    def keep_for(self, *oldest_reads: Callable[[], int | None]) -> None:
+        """What else reads on all members for long: each says its lowest timestamp."""
+        self._others += oldest_reads
 
     def start(self) -> None:
         self._core.pulse.on_beat(self._tell)
@@ -61,7 +64,7 @@ class TransactionPins:
                 self._peers.send_control(number, RpcType.TRANSACTION_PIN, message)
 
     def _own(self) -> int | None:
-        reads = (self._sessions.oldest_read(), *(other() for other in self.others))
+        reads = (self._sessions.oldest_read(), *(other() for other in self._others))
         return min((read for read in reads if read is not None), default=None)
 
     def on_pin(self, request: Request) -> None:

@@ -123,7 +123,7 @@ class SnapshotRestoring:
         """The ids of the restores of this member."""
         self._begun = False
         self._sweeping = False
-        catalog.on_installed.append(self._look_for_left)
+        core.listeners.installed.add(self._look_for_left)
 
     async def restore(self, task: SnapshotTask, tree: RestoreSnapshotTree) -> list[RestoredMap]:
         """The maps that are there now (with DRY RUN: that would be). Raises InputError,

@@ -108,8 +108,7 @@ class Snapshots:
             rows=self.rows,
             replays=self.replays,
         )
-
-        membership.on_view.append(self.restoring.on_view)
+        core.listeners.view.add(self.restoring.on_view)
 
     def start(self, statements: Statements, pins: TransactionPins) -> None:
         """The first view is there."""
@@ -117,7 +116,7 @@ class Snapshots:
         if self._core.config.log_archive:
             self.archive.start()
         statements.about_snapshots = self.run
-        pins.others.append(self.tasks.oldest_read)
+        pins.keep_for(self.tasks.oldest_read)
         relations = {
             "snapshots": self._cuts,
             "snapshot_tasks": self._running,

@@ -39,8 +39,7 @@ class Readiness:
         Any thread may look."""
         self.on_placed: list[Callable[[], None]] = []
         """Called when ``placing`` ends."""
-        self.no_lease: Callable[[], str] = lambda: "it has not heard from a majority"
-        """Why there is no lease, for errors."""
+        self._no_lease: Callable[[], str] = lambda: "it has not heard from a majority"
         self.hopeless = False
         """A majority cannot be reached: whoever has no lease need not wait for one."""
         self._waiting: list[asyncio.Future[None]] = []
@@ -94,7 +93,7 @@ class Readiness:
         if self._now() >= self.lease_until:
             number = self._number()
             raise NoLease(
-                f"member {number} may not serve: {self.no_lease()}",
+                f"member {number} may not serve: {self._no_lease()}",
                 member=str(number),
                 hint="Ask a member that still reaches the majority. Mend the network if it is "
                 "cut; if the others have crashed, start a new cluster.",
@@ -114,6 +113,10 @@ class Readiness:
             for listener in self.on_placed:
                 listener()
         self.changed()
+
+    def explain_lack_by(self, why: Callable[[], str]) -> None:
+        """``why`` there is no lease, for errors."""
+        self._no_lease = why
 
     def lease(self, until: float) -> None:
         """The lease ends then, if no further answer comes."""

@@ -94,7 +94,7 @@ class AdmissionGate:
     def reported(self, member: int, held: int, limit: int) -> None:
         self._happened(admission.Reported(member, held, limit))
 
-    def member_lost(self, member: int) -> None:
+    def member_lost(self, member: int, _error: RemudaError) -> None:
         self._happened(admission.MemberGone(member))
 
     def _withdraw(self, query: QueryId, error: RemudaError) -> None:

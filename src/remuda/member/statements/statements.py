@@ -123,7 +123,7 @@ class Statements:
         self.reads = reads
         self.by_key = KeyedWrites(core, peers, maps)
         self.sequences = Sequences(core, peers, maps)
-        catalog.on_dropped.append(self.sequences.forget)
+        core.listeners.dropped.add(self.sequences.forget)
         self._indexes = indexes
         self._plans = plans
         self.clients = self._clients = ClientTable(core)

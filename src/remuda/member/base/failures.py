@@ -1,0 +1,31 @@
+"""Errors that should not be: they are logged, and end only the work that met them."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+
+from google.protobuf.message import DecodeError
+
+from remuda.errors import InternalError, ProtocolError, RemudaError
+from remuda.member.metrics.unexpected_errors import UNEXPECTED_ERRORS
+
+log = logging.getLogger(__name__)
+
+
+def bug(error: Exception, what: str) -> RemudaError:
+    """Log an exception that should not be, and make it an answer. A message that cannot be read is
+    the fault of its sender."""
+    if isinstance(error, DecodeError | UnicodeDecodeError):
+        return ProtocolError(f"{what} cannot be read: {error}")
+    UNEXPECTED_ERRORS.met()
+    log.error("bug in %s", what, exc_info=error)
+    return InternalError(f"{type(error).__name__}: {error}", detail=f"while a member served {what}")
+
+
+def attempt(what: str, action: Callable[[], object]) -> None:
+    """One item of work that goes on for ever: whatever it raises is logged, and ends only it."""
+    try:
+        action()
+    except Exception as error:  # noqa: BLE001 (the boundary, see bug)
+        bug(error, what)
