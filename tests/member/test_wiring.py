@@ -19,12 +19,12 @@ import pytest
 
 import remuda.member
 from remuda.config import MemberConfig
+from remuda.member.base.wing import Routes, Wing, all_routes
 from remuda.member.member import Member
 from remuda.world import system_world
 
 ROOT = Path(remuda.member.__path__[0])
 MISSING = {
-    "Statements.about_snapshots",
     "Forming._limit",
 }
 """Attributes that are declared and not there before the start. The set only shrinks."""
@@ -41,7 +41,6 @@ FROM_OUTSIDE = {
     "rooms.py": 1,
     "sessions/service.py": 2,
     "sessions/statement.py": 10,
-    "snapshots/snapshots.py": 1,
     "state/write_room.py": 3,
     "statements/spark_services.py": 1,
     "statements/spark_statements.py": 2,
@@ -210,3 +209,87 @@ def test_an_assignment_from_outside_is_found(text: str) -> None:
 )
 def test_an_object_sets_its_own(text: str) -> None:
     assert from_outside(text) == []
+
+
+# --- wings ---------------------------------------------------------------------------------------
+
+WINGS = [
+    "Transactions",
+    "Commits",
+    "JobRows",
+    "Jobs",
+    "Queries",
+    "Metrics",
+    "CatalogService",
+    "Membership",
+    "Maps",
+    "MapChanges",
+    "MapExpiry",
+    "MapEviction",
+    "ReadLeases",
+    "Copies",
+    "Receiving",
+    "Giving",
+    "Donations",
+    "TransactionService",
+    "Subscriptions",
+    "IndexService",
+    "ClusterStatistics",
+    "Preparing",
+    "CatalogRequests",
+    "Statements",
+    "SystemState",
+    "ProfileService",
+    "ActivityReport",
+    "DrillMetadata",
+    "DrillPlans",
+    "StatementRequests",
+    "RunQueries",
+    "PostgresWing",
+    "Snapshots",
+    "Upkeep",
+]
+"""In the order in which they start, stop and close."""
+PHASES = ("start", "stop", "close", "free")
+
+
+def test_every_wing_of_the_member_is_listed(rooms: list[Any]) -> None:
+    made = [room for room in rooms if isinstance(room, Wing)]
+    (member,) = (room for room in rooms if isinstance(room, Member))
+    assert [type(wing).__name__ for wing in member.wings] == WINGS
+    assert {id(wing) for wing in made} == {id(wing) for wing in member.wings}
+
+
+def test_wings_start_and_stop_in_their_order(monkeypatch: pytest.MonkeyPatch) -> None:
+    called: list[tuple[str, str]] = []
+
+    def noted(kind: type[Wing], phase: str) -> None:
+        original = getattr(kind, phase)
+
+        def call(self: Wing, *args: Any) -> None:
+            called.append((phase, type(self).__name__))
+            original(self, *args)
+
+        monkeypatch.setattr(kind, phase, call)
+
+    async def life() -> None:
+        config = MemberConfig(cluster_size=1, user_port=0, data_port=0, control_port=0)
+        member = Member(config, system_world())
+        for wing in member.wings:
+            for phase in PHASES:
+                noted(type(wing), phase)
+        await member.start()
+        await member.stop()
+
+    asyncio.run(life())
+    assert called == [(phase, name) for phase in PHASES for name in WINGS]
+
+
+def test_two_wings_never_serve_the_same_message() -> None:
+    class Twice(Wing):
+        def routes(self) -> Routes:
+            return Routes(control={1: print})
+
+    assert all_routes([Twice()]).control == {1: print}
+    with pytest.raises(AssertionError):
+        all_routes([Twice(), Twice()])

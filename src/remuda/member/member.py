@@ -15,15 +15,9 @@ from remuda.datatypes.view import MemberInfo
 from remuda.errors import MemberGivenUp, MemberUnavailable, RemudaError, SessionTerminated
 from remuda.member.base.logins import known_users
 from remuda.member.base.routes import PRIMARY_CALLS
+from remuda.member.base.wing import Requests, all_routes
 from remuda.member.drill.server import server_infos
 from remuda.member.leaving import Leaving
-from remuda.member.messages import (
-    control_messages,
-    data_messages,
-    membership_messages,
-    user_calls,
-    user_requests,
-)
 from remuda.member.open_work import OpenWork
 from remuda.member.rooms import Rooms
 from remuda.member.security.defences import defences
@@ -55,10 +49,9 @@ class Member(Rooms):
             oldest_reads=(*reads, self.transactions.oldest),
             expire_jobs=self.jobs.expire,
         )
+        self.wings = (*self.wings, self.upkeep)
         self._begun = False
         """A view has this member, and its rooms work."""
-        self._keeping_up: asyncio.Task[None] | None = None
-        self._evicting: asyncio.Task[None] | None = None
         self._end: asyncio.Task[None] | None = None
         self.on_given_up: list[Callable[[str], None]] = []
         """Called with the reason when this member stops because others count it as lost."""
@@ -73,30 +66,21 @@ class Member(Rooms):
     async def start(self) -> None:
         """Listen, find the others, serve. Raises RemudaErrors; ``stop`` cleans up afterwards."""
         await self._listen()
-        self._member_routes.listen(membership_messages(self))
+        routes = all_routes(self.wings)
+        self._member_routes.listen(routes.forming)
         if self.recovery is not None:
             await self.recovery.open()
         await self.membership.form()
         self._begun = True
-        self.copies.begin()
-        self.transactions.start()
-        self.queries.start()
         self.offload.start(self.hop)
         self.planner.start(self.hop)
-        lag = self.maps.writes.small.backup_lag
-        self.metrics.serve(self.gauges, self.subscriptions.describe, lag)
-        self.snapshots.start(self.statements, self.open.pins)
-        self.postgres.serve(self.statements, self.queries, self.plans)
-        controls = control_messages(self, self._user_routes.on_forward)
-        self._member_routes.open(controls, data_messages(self))
-        self._user_routes.open(user_requests(self), user_calls(self), PRIMARY_CALLS)
+        for wing in self.wings:
+            wing.start()
+        forwarded: Requests = {control_pb2.RpcType.FORWARD: self._user_routes.on_forward}
+        self._member_routes.open({**routes.control, **forwarded}, routes.data)
+        self._user_routes.open(routes.user, routes.calls, PRIMARY_CALLS)
         self.core.listeners.begin()
         self.membership.tell_losses()
-        self.open.pins.start()
-        self.receiving.begin()
-        self.giving.begin()
-        self._keeping_up = self.core.spawn(self.upkeep.run(), "upkeep")
-        self._evicting = self.core.spawn(self.eviction.run(), "eviction")
         log.info("serving", extra=fields(**self.addresses()))
 
     async def _listen(self) -> None:
@@ -104,7 +88,7 @@ class Member(Rooms):
         protection = self.core.defences = defences(config, self.core.world)
         users, verifier = known_users(self.core, self.password_checks)
         tls = protection.listening.get(ChannelKind.USER)
-        await self.metrics.start(tls, verifier)
+        await self.metrics.listen(tls, verifier)
         await self.postgres.listen(tls, users, verifier)
         greeted = {
             ChannelKind.USER: self.run_queries.connected,
@@ -186,21 +170,14 @@ class Member(Rooms):
         core = self.core
         log.info("stopping", extra=fields(reason=reason))
         error = MemberUnavailable(f"member {core.number} is stopping: {reason}")
-        self.queries.close(error)
-        self.statements.gate.close(error)
-        self.statements.spark.services.close()
+        for wing in self.wings:
+            wing.stop(error)
         core.stopping = True
         core.readiness.close(error)
-        self.membership.close()
-        self.transactions.close()
-        self.open.close()
-        self.commits.close()
-        self.jobs.close()
-        for task in (self._keeping_up, self._evicting):
-            if task is not None:
-                task.cancel()
+        for wing in self.wings:
+            wing.close()
         self.peers.close()
-        self.postgres.close(SessionTerminated(f"terminating connection: {error.message}"))
+        self.postgres.disconnect(SessionTerminated(f"terminating connection: {error.message}"))
         servers = dict(self._servers)
         if donor and self._begun:
             # Users and load balancers that ask a donor are told what it is.
@@ -213,10 +190,10 @@ class Member(Rooms):
         if self.donor.refusal is not None:
             await self.donor.run()
             await self._servers[ChannelKind.USER].close(error)
-        self.metrics.close()
         if self.recovery is not None:
             await self.recovery.close()
-        self.snapshots.close()
+        for wing in self.wings:
+            wing.free()
         for offload in (self.offload, self.planner, self.password_checks):
             offload.close()
         self.pool.close()

@@ -19,6 +19,7 @@ from remuda.member.base.loop_handoff import Hop
 from remuda.member.base.offload import Offload
 from remuda.member.base.peers import Peers
 from remuda.member.base.routes import MemberRoutes, UserRoutes
+from remuda.member.base.wing import Wing
 from remuda.member.changes.change_retention import ChangeRetention
 from remuda.member.changes.subscriptions import Subscriptions
 from remuda.member.commits.commits import Commits
@@ -29,8 +30,10 @@ from remuda.member.copies.donations import Donations
 from remuda.member.copies.donor import Donor
 from remuda.member.copies.giving import Giving
 from remuda.member.copies.receiving import Receiving
+from remuda.member.drill.metadata import DrillMetadata
 from remuda.member.drill.plans import DrillPlans
 from remuda.member.drill.run_queries import RunQueries
+from remuda.member.drill.statement_requests import StatementRequests
 from remuda.member.maps.changes import MapChanges
 from remuda.member.maps.eviction import MapEviction
 from remuda.member.maps.expiry import MapExpiry
@@ -47,6 +50,7 @@ from remuda.member.queries.queries import Queries
 from remuda.member.sessions.service import TransactionService
 from remuda.member.snapshots.snapshots import Snapshots, witness_of
 from remuda.member.snapshots.tasks import SnapshotTasks
+from remuda.member.statements.catalog_requests import CatalogRequests
 from remuda.member.statements.index_service import IndexService
 from remuda.member.statements.plans import Plans
 from remuda.member.statements.preparing import Preparing
@@ -77,13 +81,12 @@ class Rooms:
         self._member_routes = MemberRoutes()
         self._user_routes = UserRoutes(self.core)
         self.forwarding = Forwarding(self.core, self.peers, self._user_routes.again)
-        self.metrics = Metrics(self.core)
-        self.postgres = PostgresWing(self.core, self.peers)
         self._make_storage(end)
         self._make_services()
         self._make_statements()
         self._make_system()
         self._hear()
+        self.wings: tuple[Wing, ...] = self._in_order()
 
     # --- transactions, copies, membership ------------------------------------------------------
 
@@ -147,6 +150,7 @@ class Rooms:
         self.indexes = IndexService(core, peers, self.catalog)
         self.plans = Plans(core, self.statistics, self.planner)
         self.preparing = Preparing(core, self.plans)
+        self.drill_metadata = DrillMetadata(core)
         self.drill_plans = DrillPlans(core, self.plans)
         self.statements = Statements(
             core,
@@ -166,6 +170,9 @@ class Rooms:
             accept_lost=self.lost.accept,
         )
         self.transactions.guarding = self.statements.uniques
+        self.statement_requests = StatementRequests(core, self.statements)
+        self.catalog_requests = CatalogRequests(core, self.catalog, self.statistics)
+        self.postgres = PostgresWing(core, peers, self.statements, self.queries, self.plans)
         self.run_queries = RunQueries(core, self.statements, self.plans, self.queries)
 
     # --- the state of the member, and snapshots -------------------------------------------------
@@ -201,8 +208,18 @@ class Rooms:
             activity=self.activity,
         )
         self.snapshots = Snapshots(
-            core, peers, self.membership, self.commits, self.catalog, self.system, tasks
+            core,
+            peers,
+            self.membership,
+            self.commits,
+            self.catalog,
+            self.system,
+            tasks,
+            statements,
+            self.indexes,
         )
+        lag = self.maps.writes.small.backup_lag
+        self.metrics = Metrics(core, self.gauges, self.subscriptions.describe, lag)
 
     # --- news -------------------------------------------------------------------------------------
 
@@ -250,28 +267,59 @@ class Rooms:
         )
         self.transactions.on_lower.extend([queries.readers, commits.readers])
         self.open.pins.keep_for(
-            self.read_leases.oldest_read, self.statements.spark.services.oldest_read
+            self.read_leases.oldest_read,
+            self.statements.spark.services.oldest_read,
+            self.snapshots.tasks.oldest_read,
+        )
+
+    # --- one face ---------------------------------------------------------------------------------
+
+    def _in_order(self) -> tuple[Wing, ...]:
+        """From the lowest floor to the highest: the order in which they start, stop and close."""
+        return (
+            self.transactions,
+            self.commits,
+            self.job_rows,
+            self.jobs,
+            self.queries,
+            self.metrics,
+            self.catalog,
+            self.membership,
+            self.maps,
+            self.changes,
+            self.expiry,
+            self.eviction,
+            self.read_leases,
+            self.copies,
+            self.receiving,
+            self.giving,
+            self.donations,
+            self.open,
+            self.subscriptions,
+            self.indexes,
+            self.statistics,
+            self.preparing,
+            self.catalog_requests,
+            self.statements,
+            self.system,
+            self.profiles,
+            self.activity,
+            self.drill_metadata,
+            self.drill_plans,
+            self.statement_requests,
+            self.run_queries,
+            self.postgres,
+            self.snapshots,
         )
 
     def gauges(self) -> dict[str, int]:
         """Counts of the things that this member holds now; all are zero (but channels and clients)
         when it is idle."""
         return {
-            "queries": self.queries.count,
-            "fragments": self.queries.fragments,
-            "jobs": self.jobs.count,
-            "read_leases": self.read_leases.count,
             "channels": self.peers.open_channels,
             "tasks": self.core.tasks,
             "memory_held": self.core.memory.total,
             "spilled": self.core.spilled.bytes,
-            **self.statements.gauges(),
-            **self.commits.gauges(),
-            **self.transactions.gauges(),
-            **self.copies.gauges(),
-            **self.receiving.gauges(),
-            **self.giving.gauges(),
-            **self.open.gauges(),
-            **self.subscriptions.gauges(),
             **self.core.wal.gauges(),
+            **{name: value for wing in self.wings for name, value in wing.gauges().items()},
         }

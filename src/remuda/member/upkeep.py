@@ -9,6 +9,7 @@ from remuda.datatypes.timestamp import from_micros
 from remuda.member.base.core import Core, attempt, bug
 from remuda.member.base.memory_return import MemoryReturn
 from remuda.member.base.offload import Offload
+from remuda.member.base.wing import Wing
 from remuda.member.changes.change_retention import ChangeRetention
 
 INTERVAL = 0.05
@@ -21,7 +22,7 @@ VERSIONS_KEPT = from_micros(10_000_000)
 EXPIRY_INTERVAL = 5.0
 
 
-class Upkeep:
+class Upkeep(Wing):
     """``oldest_reads`` are asked for the timestamps that somebody still reads, ``expire_jobs`` is
     called every ``EXPIRY_INTERVAL`` seconds."""
 
@@ -40,6 +41,14 @@ class Upkeep:
         self._oldest_reads = oldest_reads
         self._expire_jobs = expire_jobs
         self._seen, self._changed_at = 0, 0.0
+        self._running: asyncio.Task[None] | None = None
+
+    def start(self) -> None:
+        self._running = self._core.spawn(self.run(), "upkeep")
+
+    def close(self) -> None:
+        if self._running is not None:
+            self._running.cancel()
 
     async def run(self) -> None:
         """Until it is cancelled. One slice takes a few milliseconds."""

@@ -12,7 +12,9 @@ from typing import Generic, TypeVarTuple
 
 from remuda.datatypes.view import View
 from remuda.errors import MemberGivenUp, MemberUnavailable, RemudaError
+from remuda.execution.context import FragmentProfile
 from remuda.member.base.failures import bug
+from remuda.query.ids import QueryId
 from remuda.rpc.connection import ChannelKind
 from remuda.storage.chunks.chunk import Times
 from remuda.storage.maps.map_store import MapStore
@@ -81,6 +83,10 @@ class Listeners:
         """A catalog is here that this member did not have."""
         self.resolved = Announcement[int]("end of a bulk write")
         """The id of a map of which a bulk write has ended here, or has come to be in doubt."""
+        self.query_ended = Announcement[QueryId]("end of a query")
+        """A query that began here has ended."""
+        self.late_report = Announcement[QueryId, FragmentProfile]("late report of a fragment")
+        """The report of a fragment whose query has ended already."""
         self.placed = Announcement[()]("placed partitions")
         """The stores are as the view says."""
         self.moved = Announcement[MapStore, MapStore, frozenset[int], Times]("moved partitions")

@@ -10,6 +10,7 @@ from remuda.errors import MemberGivenUp, MemberNotReady, NotSupported, RemudaErr
 from remuda.member.base.core import Call, Core, bug
 from remuda.member.base.forwarding import ForwardedCall
 from remuda.member.base.request_traces import traced
+from remuda.member.base.wing import CallHandler, RequestHandler
 from remuda.member.state.log import fields
 from remuda.rpc.messages import control_pb2, data_pb2, user_pb2
 from remuda.rpc.messages.user_pb2 import RpcType as UserType
@@ -17,9 +18,6 @@ from remuda.rpc.request import OnAnswer
 from remuda.rpc.transport import Request
 
 log = logging.getLogger(__name__)
-
-CallHandler = Callable[[Call], None]
-RequestHandler = Callable[[Request], None]
 
 PRIMARY_CALLS = frozenset(
     {

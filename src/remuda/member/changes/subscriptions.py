@@ -27,6 +27,7 @@ from remuda.limits import (
 )
 from remuda.member.base.core import Core
 from remuda.member.base.offload import Offload
+from remuda.member.base.wing import Routes, Wing
 from remuda.member.changes.change_logs import EVERYTHING, ChangeLogs, Positions
 from remuda.member.changes.change_pages import Page, key_columns, page_of
 from remuda.rpc import codec
@@ -77,7 +78,7 @@ class Subscription:
     on_closed: Callable[[RemudaError], None] = field(default=lambda _: None)
 
 
-class Subscriptions:
+class Subscriptions(Wing):
     def __init__(self, core: Core, offload: Offload) -> None:
         self._core = core
         self._logs = ChangeLogs(core, offload, self.wake)
@@ -91,9 +92,8 @@ class Subscriptions:
     def __len__(self) -> int:
         return len(self._known)
 
-    def routes(self) -> dict[int, Callable[[Request], None]]:
-        """What the user channel serves."""
-        return {RpcType.CHANGES_READ: self._on_read, RpcType.CHANGES_END: self._on_end}
+    def routes(self) -> Routes:
+        return Routes(user={RpcType.CHANGES_READ: self._on_read, RpcType.CHANGES_END: self._on_end})
 
     # --- requests -----------------------------------------------------------------------------
 

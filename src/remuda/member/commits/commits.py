@@ -13,6 +13,7 @@ from remuda.errors import OutcomeUnknown, RemudaError, ViewChanged
 from remuda.member.base.core import Core, attempt, nothing_done, to_its_end
 from remuda.member.base.offload import Offload
 from remuda.member.base.peers import Peers
+from remuda.member.base.wing import Routes, Wing
 from remuda.member.commits.commits_in_doubt import CommitsInDoubt
 from remuda.member.commits.job_checks import JobChecks
 from remuda.member.commits.participants import CommitParticipants
@@ -55,7 +56,7 @@ class Leading:
     """Rows by partition, as the primaries say."""
 
 
-class Commits:
+class Commits(Wing):
     def __init__(
         self,
         core: Core,
@@ -90,6 +91,18 @@ class Commits:
             here.on_finish,
         )
         self.map_dropped = here.map_dropped
+
+    def routes(self) -> Routes:
+        return Routes(
+            control={
+                RpcType.COMMIT_PREPARE: self.on_prepare,
+                RpcType.COMMIT_KEEP: self.on_keep,
+                RpcType.COMMIT_FINISH: self.on_finish,
+                RpcType.COMMIT_STATUS: self.on_status,
+                **self.checks.routes(),
+                **self.turns.routes(),
+            }
+        )
 
     # --- committing ---------------------------------------------------------------------------
 

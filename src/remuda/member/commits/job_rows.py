@@ -13,6 +13,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Collection
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
@@ -24,9 +25,10 @@ from remuda.datatypes.view import View
 from remuda.errors import JobAborted, RemudaError, SchemaChanged, ViewChanged
 from remuda.member.base.core import Core
 from remuda.member.base.peers import Peers
+from remuda.member.base.wing import Routes, Wing
 from remuda.member.commits.move_pauses import MovePauses
 from remuda.member.commits.participants import CommitParticipants
-from remuda.member.commits.writes import PAUSE, VIEW_TIME
+from remuda.member.commits.writes import PAUSE, VIEW_TIME, on_stage_rows
 from remuda.member.state.routing import Router
 from remuda.rpc import arrow_stream
 from remuda.rpc.messages import common_pb2, control_pb2
@@ -74,7 +76,7 @@ class _Places:
         return cls(view, bits(view.partitions_of(me)), backups)
 
 
-class JobRows:
+class JobRows(Wing):
     def __init__(self, core: Core, peers: Peers, commits: CommitParticipants) -> None:
         self._core = core
         self._peers = peers
@@ -97,6 +99,12 @@ class JobRows:
         self._known = _Places.of(core.view, core.number)
         self.pauses = MovePauses(core, peers, self.writes)
         core.listeners.resolved.add(self._resolved)
+
+    def routes(self) -> Routes:
+        stage = partial(on_stage_rows, self._core, self._commits, self.on_rows)
+        return Routes(
+            control={RpcType.STAGE_ROWS: stage, RpcType.MOVES_PAUSE: self.pauses.on_pause}
+        )
 
     # --- a move of partitions -------------------------------------------------------------------
 

@@ -11,7 +11,7 @@ import asyncio
 import logging
 import re
 from collections import OrderedDict
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from copy import copy
 from dataclasses import dataclass
 
@@ -36,6 +36,7 @@ from remuda.limits import JOB_IDLE_TIMEOUT
 from remuda.member.base.core import Call, Core, to_its_end
 from remuda.member.base.forwarding import Forwarding
 from remuda.member.base.peers import Peers
+from remuda.member.base.wing import Calls, Routes, Wing
 from remuda.member.commits.commits import Commits, Work, rows_missing
 from remuda.member.commits.job_rows import Frame, JobRows
 from remuda.member.commits.turns import coordinator_of
@@ -78,7 +79,7 @@ class Job:
     commit: asyncio.Task[int] | None = None
 
 
-class Jobs:
+class Jobs(Wing):
     def __init__(
         self,
         core: Core,
@@ -105,9 +106,8 @@ class Jobs:
         """What clients have sent here: job -> task, removal -> sequence -> rows. (The rows may be
         elsewhere.)"""
 
-    def routes(self) -> dict[int, Callable[[Call], None]]:
-        """Of the user channel."""
-        return {
+    def routes(self) -> Routes:
+        calls: Calls = {
             RpcType.JOB_BEGIN: self.on_begin,
             RpcType.JOB_WRITE: self.on_write,
             RpcType.JOB_TASK_END: self.on_task_end,
@@ -115,6 +115,10 @@ class Jobs:
             RpcType.JOB_ABORT: self.on_abort,
             RpcType.JOB_OUTCOME: self.on_outcome,
         }
+        return Routes(calls=calls, control={ControlType.JOB_TOUCH: self.on_touch})
+
+    def gauges(self) -> dict[str, int]:
+        return {"jobs": self.count}
 
     # --- the coordinator ----------------------------------------------------------------------
 

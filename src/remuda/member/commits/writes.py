@@ -21,6 +21,7 @@ from remuda.limits import BACKUPS_MAX
 from remuda.member.base.core import Core
 from remuda.member.base.peers import Peers
 from remuda.member.commits.commits import Commits, Work
+from remuda.member.commits.participants import CommitParticipants
 from remuda.member.state.routing import Router, Share
 from remuda.rpc import arrow_stream
 from remuda.rpc.messages import common_pb2, control_pb2
@@ -265,7 +266,7 @@ async def stage_there(
 
 def on_stage_rows(
     core: Core,
-    commits: Commits,
+    commits: CommitParticipants,
     of_jobs: Callable[[Request, control_pb2.StageRows], None],
     request: Request,
 ) -> None:

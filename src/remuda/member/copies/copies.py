@@ -17,6 +17,7 @@ from remuda.errors import RemudaError
 from remuda.limits import CHUNK_ROWS
 from remuda.member.base.core import Core, attempt
 from remuda.member.base.offload import Offload
+from remuda.member.base.wing import Wing
 from remuda.member.commits.participants import CommitParticipants
 from remuda.member.state.log import fields
 from remuda.storage.maps.late_decisions import take_versions
@@ -29,7 +30,7 @@ READY_KEY = "promotion"
 RETRY_PAUSE = 0.1
 
 
-class Copies:
+class Copies(Wing):
     def __init__(self, core: Core, commits: CommitParticipants, offload: Offload) -> None:
         self._core = core
         self._commits = commits
@@ -38,8 +39,7 @@ class Copies:
         self._handed_over = frozenset[int]()
         """Of what is not moved yet: given by members that live on."""
 
-    def begin(self) -> None:
-        """The first view is there."""
+    def start(self) -> None:
         core = self._core
         if core.primary_here is None:
             core.primary_here = frozenset(core.view.partitions_of(core.number))

@@ -18,6 +18,7 @@ from remuda.cluster.next_view import Placement
 from remuda.datatypes.view import MemberInfo, View
 from remuda.errors import ProtocolError, TransientError, ViewChanged
 from remuda.member.base.core import Core
+from remuda.member.base.wing import Routes, Wing
 from remuda.member.commits.commits_in_doubt import CommitsInDoubt
 from remuda.member.copies.receiving import Receiving
 from remuda.member.membership.catalog_service import CatalogService
@@ -46,7 +47,7 @@ PATIENCE_MAX: Final = 16
 them must come to its end."""
 
 
-class Donations:
+class Donations(Wing):
     def __init__(  # noqa: PLR0917 (made in one place)
         self,
         core: Core,
@@ -194,6 +195,15 @@ class Donations:
         while self._complete and not self._core.stopping:
             self._membership.wish_places(tuple(self._complete.values()))
             await asyncio.sleep(WISH_EVERY)
+
+    def routes(self) -> Routes:
+        return Routes(
+            control={
+                RpcType.DONATE: self.on_ask,
+                RpcType.DONATE_COPIES: self.on_copies,
+                RpcType.DONATE_JOB: self.on_job,
+            }
+        )
 
     def on_view(self, _before: View, view: View) -> None:
         """A copy that another change has overtaken is discarded with its transfer."""

@@ -24,6 +24,7 @@ from remuda.errors import RemudaError, StorageFull, TransientError
 from remuda.member.base.core import Core
 from remuda.member.base.offload import Offload
 from remuda.member.base.peers import Peers
+from remuda.member.base.wing import Routes, Wing
 from remuda.member.commits.job_rows import JobRows
 from remuda.member.commits.participants import CommitParticipants
 from remuda.member.copies.differences import Differences
@@ -78,7 +79,7 @@ class Transfer:
     """Partitions of which the receiver has former copies, in order."""
 
 
-class Giving:
+class Giving(Wing):
     def __init__(  # noqa: PLR0917 (made in one place)
         self,
         core: Core,
@@ -118,8 +119,10 @@ class Giving:
         """Bytes of these rows, as they were sent."""
         core.listeners.leaving.add_later(self._leaving)
 
-    def begin(self) -> None:
-        """The first view is there."""
+    def routes(self) -> Routes:
+        return Routes(control={RpcType.COPY_REPLICATED: self.on_replicated})
+
+    def start(self) -> None:
         self._transactions.receive_with(self.receivers)
         self._core.pulse.on_beat(self._look)
         self._core.spawn(self._run(), "copies")

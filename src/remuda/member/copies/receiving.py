@@ -15,6 +15,7 @@ from remuda.limits import PARTITIONS
 from remuda.member.base.core import Core
 from remuda.member.base.offload import Offload
 from remuda.member.base.peers import Peers
+from remuda.member.base.wing import Routes, Wing
 from remuda.member.commits.job_rows import JobRows
 from remuda.member.membership.former_copies import FormerCopies
 from remuda.member.state.log import fields
@@ -66,7 +67,7 @@ class Incoming:
         self.frames += 1
 
 
-class Receiving:
+class Receiving(Wing):
     def __init__(
         self,
         core: Core,
@@ -84,6 +85,15 @@ class Receiving:
         self._transactions = transactions
         self._offload = offload
         self._incoming: dict[str, Incoming] = {}
+
+    def routes(self) -> Routes:
+        return Routes(
+            control={
+                RpcType.COPY_BEGIN: self.on_begin,
+                RpcType.COPY_ROWS: self.on_rows,
+                RpcType.COPY_COMPARE: self.on_compare,
+            }
+        )
 
     # --- partitions ---------------------------------------------------------------------------
 
@@ -270,8 +280,8 @@ class Receiving:
 
     # --- replicated maps ----------------------------------------------------------------------
 
-    def begin(self) -> None:
-        """The first view is there. Who has joined a cluster has no rows yet."""
+    def start(self) -> None:
+        """A member that has joined a cluster has no rows yet."""
         core = self._core
         if core.view.number > 1 and len(core.view.members) > 1 and not core.recovered:
             core.readiness.hold(READY_KEY, "it has not got the replicated maps yet")

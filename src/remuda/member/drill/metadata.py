@@ -17,6 +17,8 @@ from remuda.catalog.system_relations import DATABASE, OWNER, PUBLIC
 from remuda.datatypes.schema import MapSchema, ViewDefinition
 from remuda.errors import RemudaError
 from remuda.member.base.core import Call, Core
+from remuda.member.base.wing import Routes, Wing
+from remuda.member.drill.server import on_server_meta
 from remuda.rpc.drill_errors import encode_drill_error
 from remuda.rpc.messages import user_pb2
 from remuda.rpc.messages.user_metadata_pb2 import (
@@ -48,18 +50,20 @@ class _Filters:
     column: Matches
 
 
-class DrillMetadata:
+class DrillMetadata(Wing):
     def __init__(self, core: Core) -> None:
         self._core = core
 
-    def routes(self) -> dict[int, Callable[[Call], None]]:
-        """Of the user channel."""
-        return {
-            RpcType.GET_CATALOGS: self.on_catalogs,
-            RpcType.GET_SCHEMAS: self.on_schemas,
-            RpcType.GET_TABLES: self.on_tables,
-            RpcType.GET_COLUMNS: self.on_columns,
-        }
+    def routes(self) -> Routes:
+        return Routes(
+            calls={
+                RpcType.GET_SERVER_META: on_server_meta,
+                RpcType.GET_CATALOGS: self.on_catalogs,
+                RpcType.GET_SCHEMAS: self.on_schemas,
+                RpcType.GET_TABLES: self.on_tables,
+                RpcType.GET_COLUMNS: self.on_columns,
+            }
+        )
 
     def on_catalogs(self, call: Call) -> None:
         request = GetCatalogsReq.FromString(call.pbody)

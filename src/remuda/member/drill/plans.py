@@ -7,6 +7,7 @@ import json
 from remuda.datatypes.view import MemberInfo
 from remuda.errors import NotSupported, RemudaError
 from remuda.member.base.core import Call, Core
+from remuda.member.base.wing import Routes, Wing
 from remuda.member.queries.page_forms import is_stock
 from remuda.member.sessions.statement import readable
 from remuda.member.statements.plans import Plans
@@ -32,10 +33,16 @@ from remuda.sql.drill.schema import DRILL_RELEASE
 State = user_pb2.QueryResult.QueryState
 
 
-class DrillPlans:
+class DrillPlans(Wing):
     def __init__(self, core: Core, plans: Plans) -> None:
         self._core = core
         self._plans = plans
+
+    def routes(self) -> Routes:
+        def served(call: Call) -> None:
+            self._core.serve(call, self.on_fragments(call))
+
+        return Routes(calls={RpcType.GET_QUERY_PLAN_FRAGMENTS: served})
 
     async def on_fragments(self, call: Call) -> None:
         """Nothing runs. A fragment stands once for each member that would run it: partition

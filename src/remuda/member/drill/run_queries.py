@@ -10,6 +10,7 @@ from remuda.datatypes.values import PhysicalValue
 from remuda.errors import RemudaError
 from remuda.limits import PAGE_ROWS
 from remuda.member.base.core import Core, bug
+from remuda.member.base.wing import Routes, Wing
 from remuda.member.drill.short_answers import WholeAnswer
 from remuda.member.maps.point_reads import PointAnswer
 from remuda.member.queries.cursors import RpcWire
@@ -54,7 +55,7 @@ class Asked(NamedTuple):
         return fitted(self.values, types, wanted) if len(types) == len(wanted) else None
 
 
-class RunQueries:
+class RunQueries(Wing):
     """The user channel's way into ``Statements``."""
 
     def __init__(self, core: Core, statements: Statements, plans: Plans, queries: Queries) -> None:
@@ -63,6 +64,9 @@ class RunQueries:
         self._clients = statements.clients
         self._plans = plans
         self._queries = queries
+
+    def routes(self) -> Routes:
+        return Routes(user={RpcType.RUN_QUERY: self.on_run_query})
 
     def connected(self, channel: Channel) -> None:
         stock = is_stock(channel)

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import asyncio
 import copy
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Protocol, TypeAlias
 
 from remuda.errors import InputError, NotSupported, ProtocolError
 from remuda.member.base.core import Call, Core
 from remuda.member.base.forwarding import Forwarding
 from remuda.member.base.peers import Peers
+from remuda.member.base.wing import Routes, Wing
 from remuda.member.commits.commits import Commits
 from remuda.member.commits.writes import StagedWrite
 from remuda.member.maps.maps import Maps
@@ -52,7 +53,7 @@ class ChangesInTransaction(Protocol):
     ) -> None: ...  # fmt: skip
 
 
-class MapChanges:
+class MapChanges(Wing):
     def __init__(
         self, core: Core, peers: Peers, commits: Commits, forwarding: Forwarding, maps: Maps
     ) -> None:
@@ -64,13 +65,14 @@ class MapChanges:
         self.known = EntryChanges()
         self.transactional: ChangesInTransaction | None = None
 
-    def routes(self) -> Mapping[int, Callable[[Call], None]]:
-        """Of the user channel; any of them may be forwarded."""
-        return {
-            MAP_COMPUTE: self.on_compute,
-            MAP_GET_VERSIONED: self.on_get_versioned,
-            MAP_CHECKED_WRITE: self.on_checked_write,
-        }
+    def routes(self) -> Routes:
+        return Routes(
+            calls={
+                MAP_COMPUTE: self.on_compute,
+                MAP_GET_VERSIONED: self.on_get_versioned,
+                MAP_CHECKED_WRITE: self.on_checked_write,
+            }
+        )
 
     # --- computed values ----------------------------------------------------------------------
 

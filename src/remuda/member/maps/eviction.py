@@ -30,6 +30,7 @@ from remuda.datatypes.view import View
 from remuda.errors import RemudaError
 from remuda.limits import PARTITIONS
 from remuda.member.base.core import Core, bug
+from remuda.member.base.wing import Wing
 from remuda.member.state.transaction_sets import Key, Row
 from remuda.member.transactions.small_writes import SmallWrite, SmallWrites
 from remuda.member.transactions.transactions import Transactions
@@ -70,7 +71,7 @@ class _Watched:
     sweep_at: float = 0.0
 
 
-class MapEviction:
+class MapEviction(Wing):
     def __init__(self, core: Core, transactions: Transactions, writes: SmallWrites) -> None:
         self._core = core
         self._transactions = transactions
@@ -78,7 +79,15 @@ class MapEviction:
         self._catalog: Catalog | None = None
         self._watched: dict[int, _Watched] = {}
         self._looking = asyncio.Lock()
+        self._running: asyncio.Task[None] | None = None
         self._generator = np.random.default_rng(core.world.chance.bits(64))
+
+    def start(self) -> None:
+        self._running = self._core.spawn(self.run(), "eviction")
+
+    def close(self) -> None:
+        if self._running is not None:
+            self._running.cancel()
 
     async def run(self) -> None:
         """For as long as the member lives."""

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 
 from remuda.datatypes.map_options import DURATION_MAX
 from remuda.datatypes.timestamp import FOREVER, to_micros
 from remuda.errors import InputError, NotSupported
 from remuda.member.base.core import Call, Core
 from remuda.member.base.peers import Peers
+from remuda.member.base.wing import Routes, Wing
 from remuda.member.commits.commits import Commits
 from remuda.member.commits.writes import StagedWrite
 from remuda.member.maps.changes import MapChanges
@@ -20,7 +21,7 @@ from remuda.storage.maps.expiring_rows import end_of
 from remuda.transaction.own_writes import Key, Row
 
 
-class MapExpiry:
+class MapExpiry(Wing):
     def __init__(
         self, core: Core, peers: Peers, commits: Commits, maps: Maps, changes: MapChanges
     ) -> None:
@@ -30,9 +31,8 @@ class MapExpiry:
         self._maps = maps
         self._changes = changes
 
-    def routes(self) -> Mapping[int, Callable[[Call], None]]:
-        """Of the user channel; any of them may be forwarded."""
-        return {RpcType.MAP_TTL: self.on_ttl, RpcType.MAP_SET_TTL: self.on_set_ttl}
+    def routes(self) -> Routes:
+        return Routes(calls={RpcType.MAP_TTL: self.on_ttl, RpcType.MAP_SET_TTL: self.on_set_ttl})
 
     def _asked(self, call: Call) -> tuple[user_pb2.KeysRequest, OpenMap, list[Key]]:
         message = user_pb2.KeysRequest.FromString(call.pbody)

@@ -19,6 +19,7 @@ from remuda.errors import NotServed, RemudaError, ViewChanged
 from remuda.member.base.core import Call, Core, bug, nothing_done
 from remuda.member.base.forwarding import ForwardedCall, Forwarding, LocalCall
 from remuda.member.base.peers import Peers
+from remuda.member.base.wing import Routes, Wing
 from remuda.member.commits.commits import Commits
 from remuda.member.commits.writes import StagedWrite
 from remuda.member.maps.column_gets import get_columns, with_keys
@@ -48,7 +49,7 @@ class InTransaction(Protocol):
     def on_put_batch(self, call: Call) -> None: ...
 
 
-class Maps:
+class Maps(Wing):
     def __init__(
         self,
         core: Core,
@@ -92,6 +93,17 @@ class Maps:
         if known is not None and known.schema.version == message.schema_version:
             return known
         return self.open(message.map, message.map_id, message.schema_version)
+
+    def routes(self) -> Routes:
+        return Routes(
+            calls={
+                RpcType.MAP_GET: self.on_get,
+                RpcType.MAP_PUT: self.on_put,
+                RpcType.MAP_REMOVE: self.on_remove,
+                RpcType.MAP_SIZE: self.on_size,
+                RpcType.MAP_PUT_BATCH: self.on_put_batch,
+            }
+        )
 
     def in_transaction(self) -> InTransaction:
         if self.transactional is None:

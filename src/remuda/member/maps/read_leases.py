@@ -9,12 +9,12 @@ late does not go on at another timestamp.
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
 from remuda.errors import InputError, LimitExceeded, SnapshotTooOld
 from remuda.member.base.core import Call, Core
+from remuda.member.base.wing import Routes, Wing
 from remuda.rpc.messages import user_pb2
 from remuda.rpc.messages.user_pb2 import RpcType
 
@@ -33,16 +33,18 @@ class _Lease:
     seconds: int
 
 
-class ReadLeases:
+class ReadLeases(Wing):
     def __init__(self, core: Core) -> None:
         self._core = core
         self._leases: dict[str, _Lease] = {}
         self._ended: OrderedDict[str, int] = OrderedDict()
         """Read -> seconds without a sign of life after which its lease ended; 0: given up."""
 
-    def routes(self) -> dict[int, Callable[[Call], None]]:
-        """Of the user channel."""
-        return {RpcType.READ_LEASE: self.on_lease}
+    def routes(self) -> Routes:
+        return Routes(calls={RpcType.READ_LEASE: self.on_lease})
+
+    def gauges(self) -> dict[str, int]:
+        return {"read_leases": self.count}
 
     def on_lease(self, call: Call) -> None:
         message = user_pb2.ReadLease.FromString(call.pbody)

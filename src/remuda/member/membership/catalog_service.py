@@ -24,6 +24,7 @@ from remuda.errors import (
 from remuda.limits import CLOCK_DRIFT
 from remuda.member.base.core import Core
 from remuda.member.base.peers import Peers
+from remuda.member.base.wing import Routes, Wing
 from remuda.member.state.log import fields
 from remuda.rpc import codec
 from remuda.rpc.messages import control_pb2, user_pb2
@@ -40,7 +41,7 @@ VIEW_PATIENCE = 60.0
 """Seconds for which such a member is asked: it comes to this view, or is lost, long before."""
 
 
-class CatalogService:
+class CatalogService(Wing):
     def __init__(self, core: Core, peers: Peers) -> None:
         self._core = core
         self._peers = peers
@@ -52,6 +53,14 @@ class CatalogService:
         self.unique_since: dict[int, int] = {}
         """By map id: until then rows may have been written by some who did not know of a unique
         index, or not that all others know of it. (Of a map that was made with it: not at all.)"""
+
+    def routes(self) -> Routes:
+        return Routes(
+            forming={
+                RpcType.CATALOG_CHANGE: self.on_change,
+                RpcType.CATALOG_INSTALL: self.on_install,
+            }
+        )
 
     async def create(self, schema: MapSchema, *, if_not_exists: bool) -> MapSchema:
         """The map as it is after the change. Raises DuplicateMap, InvalidDefinition."""

@@ -32,6 +32,7 @@ from remuda.member.base.core import Core, attempt
 from remuda.member.base.leavers import Leavers
 from remuda.member.base.peers import Peers, dial
 from remuda.member.base.pulse import REST_MAX
+from remuda.member.base.wing import Routes, Wing
 from remuda.member.membership.catalog_service import CatalogService
 from remuda.member.membership.clock_rounds import ClockRounds
 from remuda.member.membership.forming import Forming
@@ -66,7 +67,7 @@ PROBES = 4
 """Per heartbeat interval, of a member that could not be reached."""
 
 
-class Membership:
+class Membership(Wing):
     def __init__(
         self, core: Core, peers: Peers, catalog: CatalogService, recovery: Recovery | None
     ) -> None:
@@ -98,6 +99,21 @@ class Membership:
         core.listeners.broken.add(self._broken)
         core.listeners.other_view.add(self._other_view)
         core.readiness.explain_lack_by(self._no_lease)
+
+    def routes(self) -> Routes:
+        return Routes(
+            forming={
+                RpcType.JOIN: self.joining.on_join,
+                RpcType.MEET: self.joining.on_meet,
+                RpcType.VIEW_INSTALL: self.joining.on_view_install,
+                RpcType.RECOVER: self.forming.on_recover,
+                RpcType.HEARTBEAT: self.on_heartbeat,
+                RpcType.HEARTBEAT_ANSWER: self.on_heartbeat_answer,
+                RpcType.AGREE: self.on_agree,
+                RpcType.WISH: self.on_wish,
+                RpcType.CLOCK: self.on_clock,
+            }
+        )
 
     async def form(self) -> None:
         """Return when a view is installed here. Raises MemberUnavailable after join_timeout."""

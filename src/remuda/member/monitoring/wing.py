@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from remuda.config import check_exposure
 from remuda.member.base.core import Core
+from remuda.member.base.wing import Wing
 from remuda.member.metrics.collections import Collections
 from remuda.member.metrics.families import Family
 from remuda.member.metrics.loop_delay import LoopDelay
@@ -18,13 +19,23 @@ from remuda.rpc.messages import control_pb2
 from remuda.rpc.strangers import Verifier
 
 
-class Metrics:
-    """``start`` listens before the member has found its cluster, so that /health answers at once.
-    ``serve`` tells it of the parts that exist from then on."""
+class Metrics(Wing):
+    """``listen`` comes before the member has found its cluster, so that /health answers at once.
+    From ``start`` on the pages show what the wings hold, too."""
 
-    def __init__(self, core: Core) -> None:
+    def __init__(
+        self,
+        core: Core,
+        gauges: Callable[[], Mapping[str, int]],
+        subscriptions: Callable[[], Iterable[control_pb2.Subscription]],
+        backup_lag: Callable[[], float],
+    ) -> None:
+        """``gauges`` says what the wings hold, ``subscriptions`` who reads changes, and
+        ``backup_lag`` how many seconds backups are behind."""
         self._core = core
-        self._sources = Sources(core, dict, tuple, float)
+        self._before = Sources(core, dict, tuple, float)
+        self._sources = Sources(core, gauges, subscriptions, backup_lag)
+        self._started = False
         self._loop_delay = LoopDelay(core.world.clock)
         self._collections = Collections()
         self._server: MetricsServer | None = None
@@ -35,7 +46,7 @@ class Metrics:
         found = None if self._server is None else self._server.address
         return "" if found is None else f"{found[0]}:{found[1]}"
 
-    async def start(self, tls: ssl.SSLContext | None, verifier: Verifier | None) -> None:
+    async def listen(self, tls: ssl.SSLContext | None, verifier: Verifier | None) -> None:
         """Listen as the settings say. With a ``verifier``, /metrics wants a user and a password.
         Raises ConnectionRefused, InputError for an address that others reach unprotected."""
         config = self._core.config
@@ -49,24 +60,17 @@ class Metrics:
         self._server = MetricsServer(self._core, pages.serve)
         await self._server.start(sock, tls)
 
-    def serve(
-        self,
-        gauges: Callable[[], Mapping[str, int]],
-        subscriptions: Callable[[], Iterable[control_pb2.Subscription]],
-        backup_lag: Callable[[], float],
-    ) -> None:
-        """Show what the parts hold, who reads changes and how far backups are behind, too: the
-        member serves."""
-        self._sources = Sources(self._core, gauges, subscriptions, backup_lag)
+    def start(self) -> None:
+        self._started = True
 
-    def close(self) -> None:
+    def free(self) -> None:
         self._collections.close()
         if self._server is not None:
             self._server.close()
 
     def families(self) -> Iterator[Family]:
         """Everything that /metrics shows."""
-        yield from self._sources.families()
+        yield from (self._sources if self._started else self._before).families()
         yield from self._core.measures.families()
         yield from self._loop_delay.families()
         yield from self._collections.families()

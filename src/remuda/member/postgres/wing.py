@@ -19,7 +19,7 @@ from remuda.limits import AUTHENTICATION_PENALTY, STRANGERS_MAX
 from remuda.member.base.core import Core
 from remuda.member.base.passwords import FAILURES_MAX
 from remuda.member.base.peers import Peers
-from remuda.member.base.routes import RequestHandler
+from remuda.member.base.wing import Routes, Wing
 from remuda.member.postgres.backend import Backend, Services, leaving
 from remuda.member.postgres.connection import SCRATCH_SIZE, PostgresConnection
 from remuda.member.postgres.preparing import Preparing
@@ -47,18 +47,21 @@ RESTED: Final = 1.0
 """Seconds without a message after which a leaving member closes a session."""
 
 
-class PostgresWing:
-    """``listen`` takes the port; ``serve`` lets clients in. Until then, and while the member leaves
-    the cluster, they are told to come again (57P03)."""
+class PostgresWing(Wing):
+    """``listen`` takes the port; from ``start`` on clients are let in. Until then, and while the
+    member leaves the cluster, they are told to come again (57P03)."""
 
-    def __init__(self, core: Core, peers: Peers) -> None:
+    def __init__(
+        self, core: Core, peers: Peers, statements: Statements, queries: Queries, plans: Plans
+    ) -> None:
         self._core = core
         self._peers = peers
         self._server: asyncio.Server | None = None
         self._context: ssl.SSLContext | None = None
         self._users: UsersFile | None = None
         self._verifier: Verifier | None = None
-        self._services: Services | None = None
+        self._services = Services(core, statements, queries, plans, Preparing(core, plans))
+        self._started = False
         self._strangers: dict[PostgresConnection, None] = {}
         self._sessions: dict[PostgresConnection, None] = {}
         self._resting: dict[PostgresConnection, float] = {}
@@ -82,9 +85,11 @@ class PostgresWing:
         loop = asyncio.get_running_loop()
         self._server = await loop.create_server(self._accept, sock=sock)
 
-    def serve(self, statements: Statements, queries: Queries, plans: Plans) -> None:
-        preparing = Preparing(self._core, plans)
-        self._services = Services(self._core, statements, queries, plans, preparing)
+    def routes(self) -> Routes:
+        return Routes(control={RpcType.CANCEL_BACKEND: self._on_cancel})
+
+    def start(self) -> None:
+        self._started = True
 
     @property
     def address(self) -> str:
@@ -94,7 +99,7 @@ class PostgresWing:
         name = self._server.sockets[0].getsockname()
         return f"{name[0]}:{name[1]}"
 
-    def close(self, error: RemudaError) -> None:
+    def disconnect(self, error: RemudaError) -> None:
         """Stop listening and close every connection."""
         if self._server is not None:
             self._server.close()
@@ -218,7 +223,7 @@ class PostgresWing:
                 detail=f"member {core.number} is leaving the cluster",
                 hint="Connect to another member.",
             )
-        if services is None:
+        if not self._started:
             raise MemberNotReady("the database system is starting up")
         core.require_serving()
         if user:
@@ -239,10 +244,6 @@ class PostgresWing:
         return backend
 
     # --- work of others -----------------------------------------------------------------------
-
-    def routes(self) -> dict[int, RequestHandler]:
-        """Of the control channel."""
-        return {RpcType.CANCEL_BACKEND: self._on_cancel}
 
     def cancel(self, pid: int, secret: int) -> None:
         """A CancelRequest, which may come to any member: the pid names that of the session. One

@@ -17,6 +17,7 @@ from remuda.limits import ENDED_QUERY_IDS_KEPT, QUERY_CHECK_INTERVAL, STREAM_GAP
 from remuda.member.base.core import Core, attempt, bug
 from remuda.member.base.loop_handoff import Hop
 from remuda.member.base.peers import Peers
+from remuda.member.base.wing import Requests, Routes, Wing
 from remuda.member.queries.fragment_reports import decode_report, encode_report
 from remuda.member.queries.fragments import (
     DataChannelPort,
@@ -44,12 +45,13 @@ from remuda.rpc import codec
 from remuda.rpc.connection import ChannelKind, Reply
 from remuda.rpc.messages import common_pb2, control_pb2, data_pb2
 from remuda.rpc.messages.control_pb2 import RpcType
+from remuda.rpc.messages.data_pb2 import RpcType as DataType
 from remuda.rpc.transport import Request
 
 log = logging.getLogger(__name__)
 
 
-class Queries:
+class Queries(Wing):
     def __init__(self, core: Core, peers: Peers, hop: Hop, pool: Scheduler) -> None:
         self._core = core
         self._peers = peers
@@ -64,12 +66,26 @@ class Queries:
         self._events: deque[events.Event] = deque()
         self._stepping = False
         self._ticker: asyncio.Task[None] | None = None
-        self.on_ended: list[Callable[[QueryId], None]] = []
-        """Called when a query that began here has ended."""
-        self.on_late_report: list[Callable[[QueryId, FragmentProfile], None]] = []
-        """Called with the report of a fragment whose query has ended already."""
         core.memory.besides.append(lambda: self._registry.early_size)
         core.readiness.on_placed.append(self.placed)
+
+    def routes(self) -> Routes:
+        control: Requests = {
+            RpcType.QUERY_START: self.on_start,
+            RpcType.QUERY_CANCEL: self.on_cancel,
+            RpcType.QUERY_CHECK: self.on_check,
+            RpcType.QUERY_CHECK_RESPONSE: self.on_check_response,
+            RpcType.FRAGMENT_DONE: self.on_fragment_done,
+        }
+        data: Requests = {
+            DataType.REQ_RECORD_BATCH: self.on_batch,
+            DataType.DATA_ACK_WITH_CREDIT: self.on_flow_control,
+        }
+        return Routes(control=control, data=data)
+
+    def gauges(self) -> dict[str, int]:
+        instances = (made for running in self._running.values() for made in running.instances)
+        return {"queries": self.count, "fragments": sum(not made.ended for made in instances)}
 
     def start(self) -> None:
         """The first view is there: this member has its number."""
@@ -219,8 +235,7 @@ class Queries:
         profile = decode_report(message)
         query = decode_query_id(message.query_id)
         if query not in self._initiated:
-            for listener in self.on_late_report:
-                listener(query, profile)
+            self._core.listeners.late_report.tell(query, profile)
         self._started_on(query, sender)
         self.happened(
             events.FragmentDoneReceived(
@@ -546,8 +561,7 @@ class Queries:
             on_end = initiated.ended()
             self._snapshot(initiated)
             on_end(error)
-            for listener in self.on_ended:
-                listener(query)
+            self._core.listeners.query_ended.tell(query)
 
     def _snapshot(self, initiated: Initiated) -> None:
         """What the fragments here have done that did not report it: those of a query that fails,
@@ -568,19 +582,11 @@ class Queries:
     def count(self) -> int:
         return len(self._running.keys() | self._initiated.keys())
 
-    @property
-    def fragments(self) -> int:
-        return sum(
-            not instance.ended
-            for running in self._running.values()
-            for instance in running.instances
-        )
-
     def oldest_read(self) -> int | None:
         """The lowest timestamp that a query on this member reads at."""
         return min((running.read_timestamp for running in self._running.values()), default=None)
 
-    def close(self, error: RemudaError) -> None:
+    def stop(self, error: RemudaError) -> None:
         if self._ticker is not None:
             self._ticker.cancel()
         for query in list(self._initiated):

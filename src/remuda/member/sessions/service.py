@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from remuda.member.base.core import Core
 from remuda.member.base.peers import Peers
+from remuda.member.base.wing import Requests, Routes, Wing
 from remuda.member.maps.changes import MapChanges
 from remuda.member.maps.maps import Maps
 from remuda.member.membership.membership import Membership
@@ -16,11 +15,11 @@ from remuda.member.sessions.openings import Openings
 from remuda.member.sessions.pins import TransactionPins
 from remuda.member.sessions.requests import TransactionRequests
 from remuda.member.sessions.session import TransactionSessions
+from remuda.rpc.messages.control_pb2 import RpcType as ControlType
 from remuda.rpc.messages.user_pb2 import RpcType
-from remuda.rpc.transport import Request
 
 
-class TransactionService:
+class TransactionService(Wing):
     def __init__(
         self,
         core: Core,
@@ -39,14 +38,17 @@ class TransactionService:
         self._requests = TransactionRequests(core, self.sessions, openings, served)
         maps.transactional = changes.transactional = served
 
-    def requests(self) -> dict[int, Callable[[Request], None]]:
-        """What the user channel serves."""
-        return {
+    def routes(self) -> Routes:
+        user: Requests = {
             RpcType.TRANSACTION_BEGIN: self._requests.on_begin,
             RpcType.TRANSACTION_END: self._requests.on_end,
             RpcType.TRANSACTION_SAVEPOINT: self._requests.on_savepoint,
             RpcType.TRANSACTION_SUSPEND: self._requests.on_suspend,
         }
+        return Routes(user=user, control={ControlType.TRANSACTION_PIN: self.pins.on_pin})
+
+    def start(self) -> None:
+        self.pins.start()
 
     def gauges(self) -> dict[str, int]:
         return {"transactions": len(self.sessions)}

@@ -20,7 +20,7 @@ from pathlib import Path
 from remuda.errors import InputError, NotSupported, TransientError, ViewChanged
 from remuda.member.base.core import Core
 from remuda.member.base.peers import Peers
-from remuda.member.base.routes import RequestHandler
+from remuda.member.base.wing import RequestHandler
 from remuda.member.commits.commits import Commits
 from remuda.member.journal.writer import MemberWal, part_id
 from remuda.member.snapshots.commit_counts import CommitCounts

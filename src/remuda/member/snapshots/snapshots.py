@@ -20,11 +20,10 @@ from remuda.execution.context import SuppliedRows
 from remuda.member.base.core import Core
 from remuda.member.base.peers import Peers
 from remuda.member.base.round import no_answer
-from remuda.member.base.routes import RequestHandler
+from remuda.member.base.wing import Routes, Wing
 from remuda.member.commits.commits import Commits
 from remuda.member.membership.catalog_service import CatalogService
 from remuda.member.membership.membership import Membership
-from remuda.member.sessions.pins import TransactionPins
 from remuda.member.sessions.statement import Statement
 from remuda.member.snapshots.cuts import Cuts
 from remuda.member.snapshots.log_archive import LogArchive
@@ -53,6 +52,7 @@ from remuda.session.snapshot_answers import (
 )
 from remuda.snapshot.plans import archive_of, restorable
 from remuda.snapshot.store import open_store
+from remuda.sql.scope.statements import SnapshotStatement
 from remuda.sql.trees.snapshot import (
     CreateSnapshotTree,
     DropSnapshotTree,
@@ -78,7 +78,7 @@ TURN: Final = 0
 """In the place of a map's id: no map has it."""
 
 
-class Snapshots:
+class Snapshots(Wing):
     def __init__(  # noqa: PLR0917 (made in one place)
         self,
         core: Core,
@@ -88,6 +88,8 @@ class Snapshots:
         catalog: CatalogService,
         state: SystemState,
         tasks: SnapshotTasks,
+        statements: Statements,
+        indexes: IndexService,
     ) -> None:
         self._core = core
         self._commits = commits
@@ -103,20 +105,14 @@ class Snapshots:
             core,
             state=state,
             catalog=catalog,
-            indexes=IndexService(core, peers, catalog),
+            indexes=indexes,
             storage=self.storage,
             rows=self.rows,
             replays=self.replays,
         )
         core.listeners.view.add(self.restoring.on_view)
 
-    def start(self, statements: Statements, pins: TransactionPins) -> None:
-        """The first view is there."""
-        self.storage.start()
-        if self._core.config.log_archive:
-            self.archive.start()
-        statements.about_snapshots = self.run
-        pins.keep_for(self.tasks.oldest_read)
+        statements.answer_by(SnapshotStatement, self.run)
         relations = {
             "snapshots": self._cuts,
             "snapshot_tasks": self._running,
@@ -125,6 +121,11 @@ class Snapshots:
         for name, rows in relations.items():
             relation = SYSTEM[SYS][name]
             statements.supplies.register(relation.qualified, _supplier(relation, rows))
+
+    def start(self) -> None:
+        self.storage.start()
+        if self._core.config.log_archive:
+            self.archive.start()
         self.restoring.begin()
         schedule = SnapshotSchedule(
             self._core,
@@ -134,16 +135,17 @@ class Snapshots:
         )
         schedule.start()
 
-    def routes(self) -> dict[int, RequestHandler]:
-        """Of the control channel."""
-        return {
-            RpcType.SNAPSHOT_WRITE: self.rows.on_write,
-            RpcType.SNAPSHOT_READ: self.rows.on_read,
-            RpcType.SNAPSHOT_REPLAY: self.replays.on_replay,
-            **self.cuts.routes(),
-        }
+    def routes(self) -> Routes:
+        return Routes(
+            control={
+                RpcType.SNAPSHOT_WRITE: self.rows.on_write,
+                RpcType.SNAPSHOT_READ: self.rows.on_read,
+                RpcType.SNAPSHOT_REPLAY: self.replays.on_replay,
+                **self.cuts.routes(),
+            }
+        )
 
-    def close(self) -> None:
+    def free(self) -> None:
         self.cuts.close()
         self.archive.close()
         self.storage.close()

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from remuda.errors import WrongObjectType
 from remuda.member.base.core import Call, Core
+from remuda.member.base.wing import Routes, Wing
 from remuda.member.membership.catalog_service import CatalogService
 from remuda.member.statements.statistics_service import ClusterStatistics
 from remuda.rpc import codec
@@ -13,21 +12,22 @@ from remuda.rpc.messages import common_pb2, user_pb2
 from remuda.rpc.messages.user_pb2 import RpcType
 
 
-class CatalogRequests:
+class CatalogRequests(Wing):
     def __init__(self, core: Core, catalog: CatalogService, statistics: ClusterStatistics) -> None:
         self._core = core
         self._catalog = catalog
         self._statistics = statistics
 
-    def routes(self) -> dict[int, Callable[[Call], None]]:
-        """Of the user channel."""
+    def routes(self) -> Routes:
         serve = self._core.serve
-        return {
-            RpcType.CLUSTER_INFO: self._on_cluster_info,
-            RpcType.DESCRIBE_MAP: lambda call: serve(call, self._describe(call)),
-            RpcType.CREATE_MAP: lambda call: serve(call, self._create(call)),
-            RpcType.DROP_MAP: lambda call: serve(call, self._drop(call)),
-        }
+        return Routes(
+            calls={
+                RpcType.CLUSTER_INFO: self._on_cluster_info,
+                RpcType.DESCRIBE_MAP: lambda call: serve(call, self._describe(call)),
+                RpcType.CREATE_MAP: lambda call: serve(call, self._create(call)),
+                RpcType.DROP_MAP: lambda call: serve(call, self._drop(call)),
+            }
+        )
 
     def _on_cluster_info(self, call: Call) -> None:
         core = self._core

@@ -28,6 +28,7 @@ from remuda.errors import (
 from remuda.member.base.core import Core
 from remuda.member.base.peers import REQUEST_TIMEOUT, Peers
 from remuda.member.base.round import PATIENCE, Gathered, in_one_round, listed
+from remuda.member.base.wing import Routes, Wing
 from remuda.member.membership.catalog_service import CatalogService
 from remuda.member.state.log import fields
 from remuda.rpc.codec import decode_schema, encode_schema
@@ -51,16 +52,16 @@ async def nothing_to_verify() -> None:
     """Any rows can have an index that is not unique."""
 
 
-class IndexService:
+class IndexService(Wing):
     def __init__(self, core: Core, peers: Peers, catalog: CatalogService) -> None:
         self._core = core
         self._peers = peers
         self._catalog = catalog
 
-    @property
-    def routes(self) -> dict[int, Callable[[Request], None]]:
-        """Who answers what other members ask."""
-        return {RpcType.INDEX_STATUS: self.on_status, RpcType.INDEX_ROOM: self.on_room}
+    def routes(self) -> Routes:
+        return Routes(
+            control={RpcType.INDEX_STATUS: self.on_status, RpcType.INDEX_ROOM: self.on_room}
+        )
 
     async def create(
         self,

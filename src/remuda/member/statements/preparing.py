@@ -14,6 +14,7 @@ from remuda.errors import (
     WrongParameters,
 )
 from remuda.member.base.core import Call, Core
+from remuda.member.base.wing import Routes, Wing
 from remuda.member.queries.page_forms import is_stock
 from remuda.member.sessions.statement import parameter_types, readable
 from remuda.member.statements.plans import Plans
@@ -39,10 +40,16 @@ _BY_TYPES: Final = (AmbiguousFunction, TypeMismatch, UndefinedFunction, WrongPar
 """Errors of a statement that may be right once its parameters have the types of values."""
 
 
-class Preparing:
+class Preparing(Wing):
     def __init__(self, core: Core, plans: Plans) -> None:
         self._core = core
         self._plans = plans
+
+    def routes(self) -> Routes:
+        def served(call: Call) -> None:
+            self._core.serve(call, self.on_prepare(call))
+
+        return Routes(calls={RpcType.CREATE_PREPARED_STATEMENT: served})
 
     async def on_prepare(self, call: Call) -> None:
         """Parameters are Remuda's own: Drill has none in prepared statements."""

@@ -6,19 +6,20 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from functools import partial
+from typing import Any, TypeAlias
 
 from remuda.datatypes.schema import ViewDefinition
 from remuda.datatypes.values import PhysicalValue
 from remuda.errors import (
     ConnectionBroken,
     OutcomeUnknown,
-    QueryCanceled,
     RemudaError,
     TransientError,
 )
-from remuda.member.base.core import Call, Core, bug
+from remuda.member.base.core import Core, bug
 from remuda.member.base.loop_handoff import Hop
 from remuda.member.base.peers import Peers
+from remuda.member.base.wing import Routes, Wing
 from remuda.member.commits.commits import Commits
 from remuda.member.maps.keyed_writes import KeyedWrites
 from remuda.member.maps.maps import Maps
@@ -53,10 +54,7 @@ from remuda.member.statements.transaction_changes import TransactionChanges
 from remuda.member.statements.unique_checks import UniqueChecks
 from remuda.member.statements.write_statements import KeyedStatements, WriteStatements, changed_by
 from remuda.query.ids import QueryId
-from remuda.query.wire import decode_query_id
 from remuda.rpc.client_channel import ClientChannel
-from remuda.rpc.messages import common_pb2
-from remuda.rpc.messages.user_pb2 import RpcType
 from remuda.session.answers import Answer, shown
 from remuda.session.client_session import NO_SESSION, ClientSession
 from remuda.session.planning import (
@@ -85,7 +83,7 @@ from remuda.sql.scope.statements import (
 )
 from remuda.sql.trees.cluster import AcceptLossTree
 from remuda.sql.trees.session import ExecuteTree, SessionTree, SetTree, ShowSettingTree
-from remuda.sql.trees.snapshot import SnapshotTree, tag_of
+from remuda.sql.trees.snapshot import tag_of
 from remuda.sql.trees.transaction import TransactionTree
 
 NOTHING = ResultShape(())
@@ -93,8 +91,10 @@ HANDLE_LEAD = 0.005
 """Seconds between QUERY_HANDLE and what follows it, for Drill's clients: go-drill breaks off when
 a result comes before it has filed the handle, and Drill itself takes longer than that to plan."""
 
+Answering: TypeAlias = Callable[[Statement, Any], Awaitable[Answer]]
 
-class Statements:
+
+class Statements(Wing):
     def __init__(
         self,
         core: Core,
@@ -132,8 +132,8 @@ class Statements:
         self.supplies = self._runs.supplies
         self.gate = self._runs.gate
         self.history = QueryHistory(core)
-        queries.on_late_report.append(self.history.reported)
-        queries.on_ended.append(self.gate.ended)
+        core.listeners.late_report.add(self.history.reported)
+        core.listeners.query_ended.add(self.gate.ended)
         self.uniques = UniqueChecks(core, membership, catalog, plans, self._runs, queries)
         own = TransactionChanges(core, transactions, keys, self.uniques)
         implicit = ImplicitTransactions(core, queries, transactions)
@@ -145,7 +145,7 @@ class Statements:
         self._sessions = Sessions(core, plans)
         self.spark = SparkStatements(core, hop, plans, self._runs)
         self._accept_lost = accept_lost
-        self.about_snapshots: Callable[[Statement, SnapshotTree], Awaitable[Answer]]
+        self._answered_above: dict[type, Answering] = {}
         self._transactions = TransactionStatements(core, transactions)
         transactions.on_timeout.append(self.cancel)
         self._definitions = Definitions(
@@ -158,6 +158,24 @@ class Statements:
             sequences=self.sequences,
             insert=self._writes.insert,
         )
+
+    def routes(self) -> Routes:
+        return Routes(
+            control={
+                **self.reads.routes(),
+                **self.by_key.routes(),
+                **self.sequences.routes(),
+            },
+            user=self.spark.services.routes(),
+        )
+
+    def answer_by(self, kind: type, answer: Answering) -> None:
+        """Statements of this ``kind`` are answered by a higher wing, from their trees."""
+        self._answered_above[kind] = answer
+
+    def stop(self, error: RemudaError) -> None:
+        self.gate.close(error)
+        self.spark.services.close()
 
     # --- clients ------------------------------------------------------------------------------
 
@@ -184,16 +202,6 @@ class Statements:
         for cursor in list(client.cursors.values()):
             cursor.drop()
 
-    def on_cancel(self, call: Call) -> None:
-        """Acknowledged always; a query that has ended is left alone."""
-        query = decode_query_id(common_pb2.QueryId.FromString(call.pbody))
-        error = QueryCanceled("the query was cancelled by the user")
-        found = self._clients.find(query)
-        if found is not None:
-            self._core.access.require_owner(call.user, found[1].user)
-            self._cancel(*found, error)
-        call.reply(RpcType.ACK, common_pb2.Ack(ok=True))
-
     def cancel(self, query: QueryId, error: RemudaError) -> None:
         """End a statement, if it runs."""
         found = self._clients.find(query)
@@ -213,15 +221,6 @@ class Statements:
         for statement in list(client.statements.values()):
             if not statement.commits_now:
                 self.cancel(statement.query, error)
-
-    def on_resume(self, call: Call) -> None:
-        """Releases the test pauses of a statement; acknowledged always."""
-        query = decode_query_id(common_pb2.QueryId.FromString(call.pbody))
-        found = self._clients.find(query)
-        if found is not None and found[1].progress.pauses is not None:
-            self._core.access.require_owner(call.user, found[1].user)
-            found[1].progress.pauses.release()
-        call.reply(RpcType.ACK, common_pb2.Ack(ok=True))
 
     # --- start to end -------------------------------------------------------------------------
 
@@ -437,7 +436,7 @@ class Statements:
             case ClusterStatement(tree) | CancelStatement(tree):
                 self._done(statement, await self._control.run(statement, tree), 0)
             case SnapshotStatement(tree):
-                answer = await self.about_snapshots(statement, tree)
+                answer = await self._answered_above[SnapshotStatement](statement, tree)
                 self._answered(statement, answer, tag_of(tree))
 
     async def _change_session(self, statement: Statement, tree: SessionTree) -> None:

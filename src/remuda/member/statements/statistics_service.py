@@ -14,6 +14,7 @@ from remuda.member.base.core import Core
 from remuda.member.base.offload import Offload
 from remuda.member.base.peers import Peers
 from remuda.member.base.round import PATIENCE, Gathered, in_one_round
+from remuda.member.base.wing import Routes, Wing
 from remuda.rpc import codec
 from remuda.rpc.messages import control_pb2
 from remuda.rpc.messages.control_pb2 import RpcType
@@ -51,7 +52,7 @@ class Totals:
     """Members whose share is missing."""
 
 
-class ClusterStatistics:
+class ClusterStatistics(Wing):
     """Implements the planner's ``StatisticsReader`` over what was fetched last."""
 
     def __init__(self, core: Core, peers: Peers, offload: Offload) -> None:
@@ -64,6 +65,9 @@ class ClusterStatistics:
         """How often the statistics of a map were taken. Never changed, but replaced."""
         self._fetching: dict[int, asyncio.Future[bool]] = {}
         """By map: whether they were fetched, once that has ended."""
+
+    def routes(self) -> Routes:
+        return Routes(control={RpcType.MAP_STATISTICS: self.on_request})
 
     def statistics(self, schema: MapSchema) -> MapStatistics | None:
         known = self._known.get(schema.map_id)

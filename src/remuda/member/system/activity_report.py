@@ -4,7 +4,7 @@ somebody wants to know."""
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
 
 from remuda.catalog.unique_guards import is_guards
 from remuda.datatypes.violations import key_text
@@ -13,6 +13,7 @@ from remuda.limits import PARTITIONS
 from remuda.member.base.core import Core
 from remuda.member.base.peers import Peers
 from remuda.member.base.round import PATIENCE, Gathered, in_one_round
+from remuda.member.base.wing import Routes, Wing
 from remuda.member.commits.commits import Commits
 from remuda.member.maps.maps import Maps
 from remuda.member.state.clients import application_of
@@ -28,7 +29,7 @@ from remuda.rpc.messages.control_pb2 import RpcType
 from remuda.rpc.transport import Request
 
 
-class ActivityReport:
+class ActivityReport(Wing):
     def __init__(  # noqa: PLR0917 (made in one place)
         self,
         core: Core,
@@ -47,9 +48,9 @@ class ActivityReport:
         self._locks = (transactions.locks.rows, maps.writes.small.rows, commits.turns.rows)
         self._pages = LockPages(core.world.clock.monotonic)
 
-    def routes(self) -> dict[int, Callable[[Request], None]]:
-        """Handlers of the control channel."""
-        return {RpcType.ACTIVITY: self.on_request, **self._statements.control.routes()}
+    def routes(self) -> Routes:
+        ending = self._statements.control.routes()
+        return Routes(control={RpcType.ACTIVITY: self.on_request, **ending})
 
     async def all(self, *, locks: bool = False) -> Gathered[control_pb2.Activity]:
         """Of the members that answer soon. ``locks``: with the first page of all locks (``pages``

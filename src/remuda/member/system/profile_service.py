@@ -12,6 +12,7 @@ from remuda.limits import FRAME_SIZE_MAX
 from remuda.member.base.core import Core
 from remuda.member.base.peers import Peers
 from remuda.member.base.round import PATIENCE, Gathered, in_one_round
+from remuda.member.base.wing import Routes, Wing
 from remuda.member.queries.fragment_reports import decode_operator
 from remuda.member.sessions.statement import Statement
 from remuda.member.statements.query_history import QueryHistory
@@ -31,7 +32,7 @@ _PART: Final = PATIENCE / 2
 """Seconds that a member waits for reports of its fragments on others, while it is waited for."""
 
 
-class ProfileService:
+class ProfileService(Wing):
     def __init__(
         self,
         core: Core,
@@ -48,15 +49,14 @@ class ProfileService:
         self._statements = statements
         self.sums = StatementStatistics(core, peers)
 
-    def routes(self) -> dict[int, Callable[[Request], None]]:
-        """Handlers of the control channel."""
-        serve = self._core.serve
-        return {
-            RpcType.QUERY_PROFILES: lambda request: serve(request, self.on_request(request)),
-            RpcType.STATEMENT_STATISTICS: lambda request: serve(
-                request, self.sums.on_request(request)
-            ),
-        }
+    def routes(self) -> Routes:
+        serve, profiles, sums = self._core.serve, self.on_request, self.sums.on_request
+        return Routes(
+            control={
+                RpcType.QUERY_PROFILES: lambda request: serve(request, profiles(request)),
+                RpcType.STATEMENT_STATISTICS: lambda request: serve(request, sums(request)),
+            }
+        )
 
     async def all(self, *, full: bool) -> Gathered[control_pb2.QueryProfiles]:
         """Of the members that answer soon, the latest statement of a member first. ``full``: with

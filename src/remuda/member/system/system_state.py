@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
+from remuda.member.base.call import Call
 from remuda.member.base.core import Core
 from remuda.member.base.peers import REQUEST_TIMEOUT, Peers
 from remuda.member.base.round import PATIENCE, Gathered, in_one_round
+from remuda.member.base.wing import Routes, Wing
 from remuda.member.queries.fragment_reports import encode_operator
 from remuda.member.queries.queries import Queries
 from remuda.member.sessions.client_table import ClientTable
@@ -15,8 +17,9 @@ from remuda.member.sessions.statement import Statement
 from remuda.member.state.log import levels
 from remuda.query.ids import QueryId
 from remuda.query.wire import encode_query_id
-from remuda.rpc.messages import control_pb2
+from remuda.rpc.messages import control_pb2, user_pb2
 from remuda.rpc.messages.control_pb2 import RpcType
+from remuda.rpc.messages.user_pb2 import RpcType as UserType
 from remuda.rpc.transport import Request
 from remuda.storage.maps.expiring_rows import expirations
 from remuda.storage.maps.map_store import MapStore
@@ -34,7 +37,7 @@ def fill_counters(part: control_pb2.MapPart, store: MapStore, at: int) -> None:
     part.last_access, part.last_update = counters.last_access, counters.last_update
 
 
-class SystemState:
+class SystemState(Wing):
     def __init__(
         self,
         core: Core,
@@ -66,6 +69,19 @@ class SystemState:
         self._clients = clients
         self._snapshots = snapshots
         self._subscriptions = subscriptions
+
+    def routes(self) -> Routes:
+        return Routes(
+            control={RpcType.SYSTEM_STATE: self.on_request},
+            calls={UserType.MEMBER_STATE: self._on_member_state},
+        )
+
+    def _on_member_state(self, call: Call) -> None:
+        core = self._core
+        state = user_pb2.MemberState(member=core.number, context=core.context())
+        for name, value in sorted(self._gauges().items()):
+            state.gauges.add(name=name, value=value)
+        call.reply(UserType.MEMBER_STATE, state)
 
     async def all(self) -> dict[int, control_pb2.SystemState]:
         """The state of each live member. Raises MemberUnavailable."""

@@ -23,12 +23,14 @@ from remuda.errors import (
 from remuda.limits import PARTITIONS
 from remuda.member.base.core import SUSPICION_PATIENCE, SUSPICION_PAUSE, Core, nothing_done
 from remuda.member.base.peers import Peers
+from remuda.member.base.wing import Routes, Wing
 from remuda.member.state.routing import Router
 from remuda.member.state.transaction_sets import Key, PartWork, ReadSet, Scan, Write, WriteSet
 from remuda.member.state.view_layout import Receivers
 from remuda.member.transactions.key_locks import KeyLocks
 from remuda.member.transactions.pending import PendingParts, held_by
 from remuda.member.transactions.shell import TransactionShell
+from remuda.rpc.messages.control_pb2 import RpcType
 from remuda.storage.maps.map_store import MapStore
 from remuda.transaction import states as tx
 from remuda.transaction.near import Near
@@ -53,7 +55,7 @@ class Guarding(Protocol):
         and what a commit raises."""
 
 
-class Transactions:
+class Transactions(Wing):
     def __init__(self, core: Core, peers: Peers) -> None:
         self._core = core
         self._shell = TransactionShell(core, peers)
@@ -77,6 +79,9 @@ class Transactions:
         """Whether some partition of this member has a synchronous backup."""
 
     # --- wiring -------------------------------------------------------------------------------
+
+    def routes(self) -> Routes:
+        return Routes(control={RpcType.PARTS: self._shell.on_messages, **self.locks.routes()})
 
     def start(self) -> None:
         """The first view is installed."""
