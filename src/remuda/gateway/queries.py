@@ -47,7 +47,10 @@ class Queries:
         payload = read_payload(await request.read())
         credentials = self._logins.credentials(request)
         if payload.user is not None and payload.user != credentials.user:
-            raise NotSupported(f'statements cannot be run as another user ("{payload.user}")')
+            raise NotSupported(
+                f'statements cannot be run as another user ("{payload.user}")',
+                hint="Log in as this user.",
+            )
         async with self._turn, self._grids.client(credentials) as client:
             return await self._answer(request, payload, credentials, client)
 

@@ -203,7 +203,10 @@ def _from_binary(data: bytes, target: SqlType, oid: int) -> Parameter:
     if target.element is not None:
         return _binary_array(data, target)
     if target.kind is Kind.ROW:
-        raise NotSupported("parameters of composite types are not supported in binary form")
+        raise NotSupported(
+            "parameters of composite types are not supported in binary form",
+            hint="Send the fields as parameters of their own, and write ROW($1, $2).",
+        )
     if target.kind is Kind.DECIMAL:
         return _from_decimal(decode_numeric(data))
     if target.is_text or target.kind is Kind.NULL:
@@ -296,10 +299,16 @@ def _binary_array(data: bytes, target: SqlType) -> Parameter:
     if dimensions == 0:
         return Parameter((), _array_type(target, element_oid))
     if dimensions != 1:
-        raise NotSupported("arrays of several dimensions are not supported")
+        raise NotSupported(
+            "arrays of several dimensions are not supported",
+            hint="Send an array of one dimension, or JSON.",
+        )
     count, lower = struct.unpack_from("!ii", data, 12)
     if lower != 1:
-        raise NotSupported("arrays whose first subscript is not 1 are not supported")
+        raise NotSupported(
+            "arrays whose first subscript is not 1 are not supported",
+            hint="Send the array with subscripts from 1.",
+        )
     assert target.element is not None
     element = _TYPES.get(element_oid, target.element)
     at = 20

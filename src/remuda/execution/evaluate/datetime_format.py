@@ -96,7 +96,10 @@ def field_of_match(match: re.Match[str]) -> Field:
     """What ``FIELD`` has found; raises NotSupported for the suffix SP."""
     suffix = match["suffix"] or ""
     if suffix.upper() == "SP":
-        raise NotSupported('"SP" in a template of to_char is not supported')
+        raise NotSupported(
+            '"SP" in a template of to_char is not supported',
+            hint="Spell the number in the program that shows it.",
+        )
     upper = match["name"].upper()
     name = upper if upper in NUMERIC_FIELDS else match["name"]
     return Field(name, "FM" not in match["prefix"].upper(), suffix)

@@ -121,7 +121,10 @@ def checked_micros(micros: int) -> int:
 def _date_bin(stride: bytes, source: int, origin: int) -> int:
     months, days, micros = unpack(stride)
     if months:
-        raise NotSupported("timestamps cannot be binned into intervals containing months or years")
+        raise NotSupported(
+            "timestamps cannot be binned into intervals containing months or years",
+            hint="Use date_trunc('month', ...) or date_trunc('year', ...).",
+        )
     width = days * _DAY + micros
     if width <= 0:
         raise DatetimeOverflow("stride must be greater than zero")

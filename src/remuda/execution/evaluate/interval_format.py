@@ -65,7 +65,10 @@ def _text(length: _Length, field: Field) -> str:
             hint="Intervals are not tied to specific calendar dates.",
         )
     if name in _UNKNOWN:
-        raise NotSupported(f'"{name}" in a template of to_char for an interval is not supported')
+        raise NotSupported(
+            f'"{name}" in a template of to_char for an interval is not supported',
+            hint="Use HH24, MI, SS, DD, MM, YYYY, or extract(... FROM interval).",
+        )
     if name == "Q":
         # Division towards zero, as PostgreSQL's.
         return str(int((length.months - 1) / 3) + 1) if length.months else ""

@@ -372,6 +372,7 @@ def truncated_interval(field: str, value: pa.Array) -> pa.Array:
         raise NotSupported(
             'unit "week" is not supported for type interval',
             detail="Months usually have fractional weeks.",
+            hint="Truncate to days, and divide them by seven.",
         )
     raise InputError(f'unit "{field}" not recognized for type interval')
 

@@ -343,7 +343,10 @@ def to_number(text: str, template: str) -> Decimal:
     """The number that ``text`` shows in the form of ``template``."""
     found = template_of(template)
     if found.roman or found.scientific:
-        raise NotSupported(f'"{"EEEE" if found.scientific else "RN"}" not supported for input')
+        raise NotSupported(
+            f'"{"EEEE" if found.scientific else "RN"}" not supported for input',
+            hint="Give the number in digits, or cast the text to NUMERIC or DOUBLE PRECISION.",
+        )
     reader = _Reader(text, found)
     for name, plain in found.nodes:
         if reader.at >= len(text):

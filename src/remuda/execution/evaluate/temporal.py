@@ -41,7 +41,10 @@ _JULIAN_EPOCH = 2_440_588
 def _field(call: Call) -> str:
     field = call.arguments[0]
     if not isinstance(field, Literal):
-        raise NotSupported(f"the field of {call.function} must be a constant")
+        raise NotSupported(
+            f"the field of {call.function} must be a constant",
+            hint="Write the field as a text, such as 'month', or choose by CASE.",
+        )
     return str(field.value).lower()
 
 

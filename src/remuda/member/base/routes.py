@@ -185,7 +185,10 @@ class UserRoutes:
         if handler is None:
             if not self.complete:
                 raise _unknown("user", user_pb2.RpcType, message.rpc_type, self.complete)
-            raise NotSupported(f"request {message.rpc_type} cannot be forwarded")
+            raise NotSupported(
+                f"request {message.rpc_type} cannot be forwarded",
+                hint="Send it to the member that is to answer it.",
+            )
         call = ForwardedCall(request, message, self._core)
         if self._access.active:
             self._access.check_call(call)
@@ -239,5 +242,11 @@ def _unknown(channel: str, types: object, rpc_type: int, complete: bool) -> Remu
     try:
         name = types.Name(rpc_type)  # type: ignore[attr-defined]
     except ValueError:
-        return NotSupported(f"there is no request {rpc_type} on the {channel} channel")
-    return NotSupported(f"this member does not serve {name} ({rpc_type}) yet")
+        return NotSupported(
+            f"there is no request {rpc_type} on the {channel} channel",
+            hint="Update members and clients to one release.",
+        )
+    return NotSupported(
+        f"this member does not serve {name} ({rpc_type}) yet",
+        hint="Update all members to one release.",
+    )

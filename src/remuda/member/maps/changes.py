@@ -234,7 +234,9 @@ class MapChanges(Wing):
     ) -> None:
         if message.transaction:
             if self.transactional is None:
-                raise NotSupported(f"member {self._core.number} is starting")
+                raise NotSupported(
+                    f"member {self._core.number} is starting", hint="Try again in a moment."
+                )
             self.transactional.on_change(
                 call, message.transaction, found, keys, change, with_rows=with_rows
             )

@@ -51,7 +51,10 @@ class TransactionMaps:
 
     def _find(self, call: Call, name: str) -> OpenTransaction:
         if not isinstance(call, Request):
-            raise NotSupported("requests of transactions go to the member that has the transaction")
+            raise NotSupported(
+                "requests of transactions go to the member that has the transaction",
+                hint="Send all requests of a transaction over the connection that began it.",
+            )
         found = self._sessions.find(name, call.channel, call.user)
         found.check()
         return found

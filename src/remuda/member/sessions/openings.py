@@ -32,7 +32,10 @@ class Openings:
     def begin(self, call: Call, message: user_pb2.TransactionBegin) -> OpenTransaction:
         """Raises InputError, NotSupported, LimitExceeded."""
         if not isinstance(call, Request):
-            raise NotSupported("a transaction begins on the member that its client speaks to")
+            raise NotSupported(
+                "a transaction begins on the member that its client speaks to",
+                hint="Begin it over the connection of the client.",
+            )
         self._core.require_serving()
         self._core.departure.require_staying()
         modes = Modes(_LEVELS.get(message.isolation), message.read_only)

@@ -179,7 +179,10 @@ class TransactionStatements:
             case _:
                 raise _outside(_name(found))
         if statement.local or statement.partitions is not None:
-            raise NotSupported("reads of some partitions take no part in transactions")
+            raise NotSupported(
+                "reads of some partitions take no part in transactions",
+                hint="Read all partitions, or read outside of the transaction.",
+            )
         statement.locking = isinstance(found, PlannedQuery) and found.locking
         statement.read_timestamp = await self._sessions.read_at(transaction)
 

@@ -304,7 +304,7 @@ class Cuts:
 
     def _place(self, wal: MemberWal) -> tuple[Path, Identity]:
         if wal.place is None:
-            raise NotSupported("this member has no log")
+            raise NotSupported("this member has no log", hint="Start the members with data_dir.")
         return wal.place
 
     def _last_version(self, wal: MemberWal) -> int:

@@ -379,7 +379,8 @@ class RightSide(Attaching):
             return
         if self.join.kind is JoinKind.FULL:
             raise NotSupported(
-                "a subquery in the condition of a FULL JOIN that uses both sides is not supported"
+                "a subquery in the condition of a FULL JOIN that uses both sides is not supported",
+                hint="Compute the subquery in a WITH query, and join that.",
             )
         columns: dict[ColumnId, Expression] = {
             c.id: reference(c) for c in self.join.left.output if c.id in wanted

@@ -136,7 +136,8 @@ class Dependent:
         used = frozenset().union(*(columns_of(self.parameters[p]) for p in parameters))
         if not is_settled(self.base, used):
             raise NotSupported(
-                "a subquery of this form, correlated with values of random(), is not supported"
+                "a subquery of this form, correlated with values of random(), is not supported",
+                hint="Compute the random values in a WITH query before.",
             )
         self.rewriting.count("subquery over domain")
         copy, names = fresh_copy(self.base, self.rewriting)
@@ -232,7 +233,10 @@ class Dependent:
                 return bind_recursion(node, definition, self)
         if self.lazy:
             return self.with_domain(node, {}, self.parameters)
-        raise NotSupported(f"a correlated subquery over {type(node).__name__} is not supported")
+        raise NotSupported(
+            f"a correlated subquery over {type(node).__name__} is not supported",
+            hint="Join the tables, or use LATERAL.",
+        )
 
     def below(self, node: Logical) -> tuple[Logical, Binding]:
         return self.bind(node) if self.free(node) else (node, {})

@@ -186,7 +186,8 @@ def _refuse_nested_working(definition: Recursion, step: Logical) -> None:
     ):
         raise NotSupported(
             f'the recursive query "{definition.name}" refers to columns of the query around it, '
-            "and another recursive query inside of it reads it: this is not supported"
+            "and another recursive query inside of it reads it: this is not supported",
+            hint="Join the recursive query instead of referring to columns around it.",
         )
 
 
