@@ -156,7 +156,11 @@ def _bind_explain(context: Context, tree: ExplainTree) -> ExplainStatement:
         return ExplainStatement(tree.options, _bind_runnable(context, statement))
     made = bind_create(context, statement, _bind_alone)
     if not isinstance(made, CreateAsStatement) or made.source is None:
-        raise NotSupported("this statement has no plan", position=statement.name.position)
+        raise NotSupported(
+            "this statement has no plan",
+            position=statement.name.position,
+            hint="Prepare a query, or an INSERT, UPDATE, DELETE or MERGE.",
+        )
     if tree.options.analyze:
         raise NotSupported(
             "EXPLAIN ANALYZE of CREATE TABLE AS is not supported",

@@ -40,7 +40,11 @@ def bind_insert(context: Context, tree: InsertTree) -> InsertStatement | ChangeS
     if node.args.get("default"):
         source = _rows(context, schema, [[default_of(column) for column in schema.columns]])
     elif node.expression is None:
-        raise context.unsupported("INSERT without VALUES or a query", target)
+        raise context.unsupported(
+            "INSERT without VALUES or a query",
+            target,
+            hint="Give VALUES (...), a SELECT, or DEFAULT VALUES.",
+        )
     else:
         query = _with_common_tables(context, node)
         positions = insert_positions(context, schema, names)
@@ -50,7 +54,9 @@ def bind_insert(context: Context, tree: InsertTree) -> InsertStatement | ChangeS
     conflict, clause = node.args.get("conflict"), node.args.get("returning")
     alternative = str(node.args.get("alternative") or "").upper()
     if alternative and conflict is not None:
-        raise context.unsupported(f"INSERT OR {alternative} with ON CONFLICT", conflict)
+        raise context.unsupported(
+            f"INSERT OR {alternative} with ON CONFLICT", conflict, hint="Give one of the two."
+        )
     if alternative:
         conflict = conflict_of(context, schema, alternative, node)
     if (
@@ -65,7 +71,9 @@ def bind_insert(context: Context, tree: InsertTree) -> InsertStatement | ChangeS
     resolved = None
     if conflict is not None:
         if tree.sink:
-            raise context.unsupported("ON CONFLICT of SINK INTO", conflict)
+            raise context.unsupported(
+                "ON CONFLICT of SINK INTO", conflict, hint="Use INSERT INTO ... ON CONFLICT."
+            )
         resolved = bind_conflict(context, schema, alias, source, conflict)
         source, repeats = resolved.plan, resolved.repeats
     scope = Scope()
@@ -157,7 +165,11 @@ def _with_common_tables(context: Context, node: ast.Insert) -> ast.Node:
     if common is None:
         return query
     if query.args.get("with_") is not None:
-        raise context.unsupported("WITH both before INSERT and before its query", common)
+        raise context.unsupported(
+            "WITH both before INSERT and before its query",
+            common,
+            hint="Write all WITH queries before INSERT.",
+        )
     return query.with_args(with_=common)
 
 

@@ -73,7 +73,11 @@ def _with(entries: list[ast.Node], recursive: object) -> ast.With | None:
 def _bound_change(context: Context, node: ast.Node, before: ast.With | None) -> ChangeStatement:
     if before is not None:
         if node.args.get("with_") is not None:
-            raise context.unsupported("WITH inside of a change that follows another WITH", node)
+            raise context.unsupported(
+                "WITH inside of a change that follows another WITH",
+                node,
+                hint="Write all WITH queries at the beginning of the statement.",
+            )
         node = node.with_args(with_=before)
     if node.args.get("returning") is None:
         nothing = ast.Returning(expressions=[ast.Literal.number(1)])
@@ -98,7 +102,10 @@ def _no_relation(context: Context, entry: ast.Node) -> Make:
     def make() -> Logical:
         name = identifier(alias.this)
         raise context.error(
-            NotSupported, f'WITH query "{name}" does not have a RETURNING clause', alias
+            NotSupported,
+            f'WITH query "{name}" does not have a RETURNING clause',
+            alias,
+            hint="Add RETURNING to the change in the WITH query.",
         )
 
     return make

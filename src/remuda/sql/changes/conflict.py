@@ -145,7 +145,11 @@ def _key_names(context: Context, schema: MapSchema, keys: list[ast.Node]) -> set
     for key in keys:
         column = key.this if isinstance(key, ast.Ordered) else key
         if not isinstance(column, ast.Column):
-            raise context.unsupported("an expression as the target of ON CONFLICT", column)
+            raise context.unsupported(
+                "an expression as the target of ON CONFLICT",
+                column,
+                hint="Name columns of the key or of a UNIQUE constraint.",
+            )
         name = identifier(column.this)
         if name not in schema.position:
             raise context.error(
@@ -180,7 +184,11 @@ def _updated(
     for assignment in assignments_of(context, schema, alias, node.expressions):
         column = schema.columns[assignment.position]
         if assignment.position in schema.key_positions and not chooses:
-            raise context.unsupported(f"changing a key column in {CLAUSE}", assignment.place)
+            raise context.unsupported(
+                f"changing a key column in {CLAUSE}",
+                assignment.place,
+                hint="Delete the row, and insert another one.",
+            )
         value = assignment.value
         values[assignment.position] = (
             default_of(column)

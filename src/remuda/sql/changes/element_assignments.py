@@ -52,7 +52,11 @@ def _bind(binder: ExpressionBinder, node: ast.Call) -> Expression:
             place,
         )
     if len(path) > 1:
-        raise context.unsupported("an array of more than one dimension", path[1])
+        raise context.unsupported(
+            "an array of more than one dimension",
+            path[1],
+            hint="Store JSON, or arrays of one dimension.",
+        )
     index = convert.implicit(binder.bind(path[0]), INTEGER, path[0], "array subscript")
     value = binder.bind(value_node)
     if not is_assignable(value.type, element):

@@ -80,7 +80,11 @@ def _when(context: Context, node: ast.Node) -> _Clause:
     elif word == "DELETE":
         clause.action = MergeAction.DELETE
     elif word != "DO NOTHING":
-        raise context.unsupported(f"MERGE with {word or type(then).__name__.upper()}", then)
+        raise context.unsupported(
+            f"MERGE with {word or type(then).__name__.upper()}",
+            then,
+            hint="Write UPDATE SET, DELETE, INSERT or DO NOTHING.",
+        )
     inserts = clause.action is MergeAction.INSERT
     changes = clause.action in (MergeAction.UPDATE, MergeAction.DELETE)
     if (inserts and clause.kind != "NOT MATCHED") or (changes and clause.kind == "NOT MATCHED"):
@@ -205,7 +209,11 @@ class _Merge:
             clause.values = {p: default_of(column) for p, column in enumerate(schema.columns)}
             return
         if not isinstance(values, ast.Tuple):
-            raise context.unsupported("this form of INSERT in MERGE", clause.node)
+            raise context.unsupported(
+                "this form of INSERT in MERGE",
+                clause.node,
+                hint="Write INSERT (column, ...) VALUES (value, ...).",
+            )
         positions = insert_positions(context, schema, columns)
         cells = values.expressions
         if len(cells) > len(positions):

@@ -61,7 +61,11 @@ def bind_truncate(context: Context, tree: TruncateTree) -> TruncateStatement:
     node = tree.root
     context.only(node, "expressions", "identity", "option")
     if len(node.expressions) > 1:
-        raise context.unsupported("TRUNCATE of several maps", node.expressions[1])
+        raise context.unsupported(
+            "TRUNCATE of several maps",
+            node.expressions[1],
+            hint="Truncate one map after the other.",
+        )
     schema, _ = target_of(context, node.expressions[0], "this")
     numbers: tuple[NumbersFrom, ...] = ()
     if str(node.args.get("identity") or "").upper() == "RESTART":
@@ -75,7 +79,7 @@ def bind_truncate(context: Context, tree: TruncateTree) -> TruncateStatement:
 def target_of(context: Context, node: ast.Node, *consumed: str) -> tuple[MapSchema, str]:
     """The map that a statement changes, and the name that stands for it there."""
     if not isinstance(node, ast.Table):
-        raise context.unsupported("a change of this", node)
+        raise context.unsupported("a change of this", node, hint="Change a map by its name.")
     context.only(node, "db", "catalog", *consumed)
     name, schema = identifier(node.this), relation_named(context, node)
     if isinstance(schema, SystemRelation):

@@ -291,7 +291,14 @@ def _add_column(work: _Alteration, action: AddColumn) -> None:
         error = DuplicateColumn(f'column "{name.text}" of map "{schema.name}" already exists')
         raise placed(context, error, name)
     if action.elements.key is not None:
-        raise placed(context, NotSupported("adding a key column is not supported"), name)
+        raise placed(
+            context,
+            NotSupported(
+                "adding a key column is not supported",
+                hint="Create a map with the new key, and INSERT INTO it SELECT from this one.",
+            ),
+            name,
+        )
     check_column_name(context, name, schema.position)
     column = new_column(context, place_in(schema), action.column, schema.position, work.sequences)
     work.numbers += [NumbersFrom(each.name) for each in work.sequences]

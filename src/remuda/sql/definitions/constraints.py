@@ -56,6 +56,7 @@ def bind_default(context: Context, name: str, target: SqlType, snippet: Snippet)
             NotSupported,
             "cannot use column reference in DEFAULT expression",
             node.find(ast.Column),
+            hint="Give a value or an expression without columns.",
         )
     kept, context.kept = context.kept, Kept()
     try:

@@ -441,6 +441,7 @@ class ExpressionGrammar(TypeGrammar):
                 raise NotSupported(
                     "only operators of the schema pg_catalog are supported",
                     position=position_of_token(self.text, self.token),
+                    hint="Write OPERATOR(pg_catalog.+), or the operator alone.",
                 )
             self.advance()
             self.expect(".")

@@ -37,7 +37,9 @@ def take_locking(text: str, root: ast.Node) -> bool:
     for clause, name in _NOT_WITH.items():
         if root.args.get(clause):
             raise NotSupported(
-                f"FOR UPDATE is not allowed with {name}", position=position_of(text, root)
+                f"FOR UPDATE is not allowed with {name}",
+                position=position_of(text, root),
+                hint="Lock the rows of the tables in a query of their own.",
             )
     bare = root.with_args(locks=None)
     names = {_name(part).lower() for part in bare.walk() if isinstance(part, _SOURCES)}

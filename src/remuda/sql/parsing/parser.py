@@ -176,6 +176,7 @@ def _explain(text: str, tokens: list[Token]) -> ParsedStatement:
         raise NotSupported(
             "only queries, INSERT, UPDATE, DELETE, MERGE and CREATE TABLE AS can be explained",
             position=position_of_token(text, first),
+            hint="Explain the query that the statement contains.",
         )
     assert isinstance(inner.tree, QueryTree | InsertTree | ChangeTree | MergeTree | CreateTree)
     return ParsedStatement(text, ExplainTree(options, inner.tree), inner.parameters)

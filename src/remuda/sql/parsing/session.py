@@ -104,7 +104,11 @@ class SessionParser(TokenReader):
             self.expect("transaction")
             return self._transaction(session=True)
         if self.accept("session", "authorization") or self.accept("role"):
-            raise NotSupported("roles are not supported", position=self.position())
+            raise NotSupported(
+                "roles are not supported",
+                position=self.position(),
+                hint="Log in as the other user.",
+            )
         local = self.accept("local")
         if not local and self.accept("session") and not self.word():
             self.fail()

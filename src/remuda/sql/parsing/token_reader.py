@@ -108,6 +108,7 @@ class TokenReader:
                 "cross-database references are not implemented: "
                 f'"{".".join(part.text for part in parts)}"',
                 position=first.position,
+                hint="Leave out the name of the database.",
             )
         return Name(last.text, first.position, parts[-2].text)
 

@@ -127,7 +127,9 @@ class Context:
         what = CLAUSES.get(name) or name.rstrip("_").replace("_", " ").upper()
         if position_of(self.text, place) is None:
             place = node
-        return self.unsupported(what, place)
+        return self.unsupported(
+            what, place, hint="Leave it out; docs/sql.md lists what is supported."
+        )
 
     # --- parameters ---
 

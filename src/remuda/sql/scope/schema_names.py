@@ -19,7 +19,12 @@ def schema_name(context: Context, node: ast.Node) -> str | None:
     db = node.args.get("db")
     catalog = node.args.get("catalog")
     if catalog is not None and identifier(catalog) != DATABASE:
-        raise context.error(NotSupported, "cross-database references are not implemented", catalog)
+        raise context.error(
+            NotSupported,
+            "cross-database references are not implemented",
+            catalog,
+            hint="Leave out the name of the database.",
+        )
     return None if db is None else identifier(db)
 
 

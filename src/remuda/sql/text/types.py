@@ -183,5 +183,9 @@ def _text(name: str, arguments: tuple[int, ...], position: Position | None) -> S
 def array_of(element: SqlType, position: Position | None) -> SqlType:
     """Raises NotSupported for arrays of arrays."""
     if element.kind is Kind.ARRAY:
-        raise NotSupported("arrays of more than one dimension are not supported", position=position)
+        raise NotSupported(
+            "arrays of more than one dimension are not supported",
+            position=position,
+            hint="Use JSON, or an array of one dimension.",
+        )
     return array(element)
