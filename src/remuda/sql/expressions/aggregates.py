@@ -87,7 +87,9 @@ def _all_in_order(
 ) -> AggregateCall:
     """The values that are not NULL, in order: ``any_value(x ORDER BY y)`` is the first of them."""
     if value.type.element is not None:
-        raise binder.context.unsupported("any_value of arrays with ORDER BY", node)
+        raise binder.context.unsupported(
+            "any_value of arrays with ORDER BY", node, hint="Use (array_agg(x ORDER BY y))[1]."
+        )
     known: Expression = Call(BOOLEAN, "is_not_null", (value,))
     if condition is not None:
         known = Call(BOOLEAN, "and", (condition, known))

@@ -208,7 +208,11 @@ def _field_literal(binder: ExpressionBinder, node: ast.Call, name: str, most: in
         )
     field = arguments[0]
     if not isinstance(field, ast.Literal) or not field.args["is_string"]:
-        raise binder.context.unsupported(f"{name} with a field that is not a literal", field)
+        raise binder.context.unsupported(
+            f"{name} with a field that is not a literal",
+            field,
+            hint="Write the field as a word, such as extract(month FROM x), or use date_part.",
+        )
     return str(field.this).lower()
 
 
@@ -237,7 +241,11 @@ def _extract_call(
                 source,
                 did_you_mean(name, EXTRACT_FIELDS) or "Units: " + ", ".join(EXTRACT_FIELDS) + ".",
             )
-        raise binder.context.unsupported(f"{name} of type {type_name(operand.type)}", source)
+        raise binder.context.unsupported(
+            f"{name} of type {type_name(operand.type)}",
+            source,
+            hint="Cast the value to a TIMESTAMP, DATE, TIME or INTERVAL.",
+        )
     return Call(signature.result, "extract", (Literal(VARCHAR, name), operand))
 
 

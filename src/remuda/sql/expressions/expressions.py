@@ -76,11 +76,19 @@ class Forbidding:
         node: ast.Node,
     ) -> Expression:
         raise self.context.error(
-            NotSupported, f"set-returning functions are not allowed in {self.clause}", node
+            NotSupported,
+            f"set-returning functions are not allowed in {self.clause}",
+            node,
+            hint="Move the function into a subquery in FROM.",
         )
 
     def subquery(self, node: ast.Node) -> Logical:
-        raise self.context.error(NotSupported, f"cannot use subquery in {self.clause}", node)
+        raise self.context.error(
+            NotSupported,
+            f"cannot use subquery in {self.clause}",
+            node,
+            hint="Run the query first, and give its value.",
+        )
 
 
 class Embedding(Forbidding):
@@ -109,7 +117,9 @@ class ExpressionBinder:
         """The expression, perhaps still untyped (see ``conversion``)."""
         entry = _HANDLERS.get(type(node))
         if entry is None:
-            raise self.context.unsupported(describe(node), node)
+            raise self.context.unsupported(
+                describe(node), node, hint="docs/sql.md lists the expressions that are supported."
+            )
         handler, consumed = entry
         for name, value in node.args.items():
             if value and name not in consumed:

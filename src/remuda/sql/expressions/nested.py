@@ -52,7 +52,11 @@ def array_value(binder: ExpressionBinder, node: ast.Array) -> Expression:
     bound = [binder.bind(part) for part in parts]
     for expression, part in zip(bound, parts, strict=True):
         if expression.type.element is not None:
-            raise binder.context.unsupported("an array of more than one dimension", part)
+            raise binder.context.unsupported(
+                "an array of more than one dimension",
+                part,
+                hint="Use JSON, or an array of one dimension.",
+            )
     elements = binder.convert.unified(bound, parts, "ARRAY")
     of_type = array(elements[0].type)
     if all(isinstance(e, Literal) for e in elements):
@@ -236,7 +240,9 @@ def at_time_zone(
     if operand.type.kind is Kind.DATE:
         operand = Cast(TIMESTAMPTZ, operand)
     if operand.type == TIME:
-        raise binder.context.unsupported("AT TIME ZONE of a TIME", node)
+        raise binder.context.unsupported(
+            "AT TIME ZONE of a TIME", node, hint="Add a date first, and cast the result to TIME."
+        )
     if operand.type not in (TIMESTAMP, TIMESTAMPTZ):
         raise binder.context.error(
             TypeMismatch,

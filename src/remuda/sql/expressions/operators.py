@@ -96,7 +96,9 @@ def _bytes(binder: ExpressionBinder, node: ast.HexString) -> Expression:
 
 
 def _bits(binder: ExpressionBinder, node: ast.BitString) -> Expression:
-    raise binder.context.unsupported("a bit string", node)
+    raise binder.context.unsupported(
+        "a bit string", node, hint="Use BYTEA, or an integer with the operators &, | and #."
+    )
 
 
 def _literal(binder: ExpressionBinder, node: ast.Literal) -> Expression:
@@ -173,7 +175,11 @@ def _is(binder: ExpressionBinder, node: ast.Is) -> Expression:
         name = "is_true" if test.this else "is_false"
         result = Call(BOOLEAN, name, (binder.condition(node.this, f"IS {str(test.this).upper()}"),))
     else:
-        raise binder.context.unsupported("this form of IS", node)
+        raise binder.context.unsupported(
+            "this form of IS",
+            node,
+            hint="Use IS [NOT] NULL, TRUE, FALSE, UNKNOWN, DISTINCT FROM or JSON.",
+        )
     return negation(result) if node.args.get("negate") else result
 
 

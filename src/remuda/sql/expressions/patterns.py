@@ -16,7 +16,11 @@ def _matching(name: str) -> Handler:
     def bind(binder: ExpressionBinder, node: ast.Node) -> Expression:
         pattern = node.args["expression"]
         if isinstance(pattern, ast.AnyOf | ast.AllOf):
-            raise binder.context.unsupported(f"{name} ANY", pattern)
+            raise binder.context.unsupported(
+                f"{name} ANY",
+                pattern,
+                hint="Combine the patterns by OR, or use ~ with alternatives.",
+            )
         result = binder.call(name, node.args["this"], pattern, node=node)
         return negation(result) if node.args.get("negate") else result
 

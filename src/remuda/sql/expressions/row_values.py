@@ -95,7 +95,9 @@ def _width(binder: ExpressionBinder, node: ast.Node) -> int | None:
 def row_value(binder: ExpressionBinder, node: ast.Node) -> Expression:
     """``ROW(a, b)`` or ``(a, b)`` as a value."""
     if not node.expressions:
-        raise binder.context.unsupported("a row without fields", node)
+        raise binder.context.unsupported(
+            "a row without fields", node, hint="Give the row at least one field."
+        )
     parts = expanded(binder, node.expressions)
     values = [binder.settled(part) for part in parts]
     return binder.convert.call("row", values, parts, node)

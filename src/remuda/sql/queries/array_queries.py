@@ -28,7 +28,11 @@ def _array_of_query(binder: ExpressionBinder, whole: ast.ArrayQuery) -> Expressi
     if len(plan.output) != 1:
         raise context.error(SqlSyntaxError, "subquery must return only one column", node)
     if plan.output[0].type.element is not None:
-        raise context.unsupported("an array of more than one dimension", node)
+        raise context.unsupported(
+            "an array of more than one dimension",
+            node,
+            hint="Use JSON, or an array of one dimension.",
+        )
     source, value, order = _ordered(plan)
     of_type = array(value.type)
     call = AggregateCall("array_agg", value, of_type, order=order)

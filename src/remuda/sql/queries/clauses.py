@@ -193,7 +193,11 @@ def limited(counts: RowCounts, plan: Logical, keys: tuple[SortKey, ...], node: a
         return plan
     if any(has_columns(count) for count in (limit, offset)):
         if ties:
-            raise context.unsupported("WITH TIES by columns of a query around it", node)
+            raise context.unsupported(
+                "WITH TIES by columns of a query around it",
+                node,
+                hint="Use rank() in a subquery, and keep the first ranks.",
+            )
         return limited_by_columns(context, plan, keys, limit, offset)
     if ties and limit is not None:
         return with_ties(context, plan, keys, limit, offset)

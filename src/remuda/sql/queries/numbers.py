@@ -111,14 +111,20 @@ class _Lifting:
         if not isinstance(part, Subquery):
             return part
         if part.condition is not None and has_calls(part.condition):
-            raise NotSupported("calls of sequences cannot be compared with the rows of a subquery")
+            raise NotSupported(
+                "calls of sequences cannot be compared with the rows of a subquery",
+                hint="Take the number in a statement of its own.",
+            )
         inner = self.plan(part.plan)
         return part if inner is part.plan else dataclasses.replace(part, plan=inner)
 
     def _part(self, node: Any) -> Any:
         """A part of a plan, whose own parts have no calls any more."""
         if isinstance(node, Recursion) and node.step is not None and _takes_numbers(node.step):
-            raise NotSupported("the recursive term of WITH RECURSIVE cannot take numbers")
+            raise NotSupported(
+                "the recursive term of WITH RECURSIVE cannot take numbers",
+                hint="Take the numbers in the query that reads the recursive one.",
+            )
         if not isinstance(node, Logical):
             return node
         if isinstance(node, Sort) and isinstance(node.input, Project):

@@ -95,6 +95,7 @@ def in_order(context: Context, entries: Sequence[ast.Node]) -> list[ast.Node]:
                 NotSupported,
                 "mutual recursion between WITH items is not implemented",
                 entries[left[0]].args["alias"],
+                hint="Write one recursive query whose rows say which of the two they belong to.",
             )
         done.append(ready[0])
         left.remove(ready[0])
@@ -142,6 +143,7 @@ class RecursionBinder:
                 "a recursive query that refers to columns of the query around it and to random "
                 "values",
                 union,
+                hint="Compute the random values outside of the recursive query.",
             )
         distinct = bool(union.args.get("distinct"))
         if distinct:
@@ -269,7 +271,10 @@ def _form(context: Context, name: str, node: ast.Node) -> ast.Union:
             clause = node.args[part]
             written = "FETCH" if isinstance(clause, ast.Fetch) else words
             raise context.error(
-                NotSupported, f"{written} in a recursive query is not implemented", clause
+                NotSupported,
+                f"{written} in a recursive query is not implemented",
+                clause,
+                hint="Move the clause into the query that reads the recursive one.",
             )
     return node
 

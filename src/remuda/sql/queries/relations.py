@@ -173,7 +173,11 @@ class RelationBinder:
             return self.table(node)
         if isinstance(node, ast.Subquery):
             return self.derived(node)
-        raise self.context.unsupported(f"{type(node).__name__} in FROM", node)
+        raise self.context.unsupported(
+            f"{type(node).__name__} in FROM",
+            node,
+            hint="Put a table, a subquery, VALUES or a table function into FROM.",
+        )
 
     # --- one relation ---
 
@@ -281,7 +285,11 @@ class RelationBinder:
         for index, (name, expression) in enumerate(columns):
             if index < len(names):
                 if not isinstance(names[index], ast.Identifier):
-                    raise self.context.unsupported("a column definition list", names[index])
+                    raise self.context.unsupported(
+                        "a column definition list",
+                        names[index],
+                        hint="Name the columns: AS name (column, ...).",
+                    )
                 name = identifier(names[index])  # noqa: PLW2901
             if isinstance(expression, ColumnRef) and expression.name != name:
                 expression = ColumnRef(expression.type, expression.column, name)  # noqa: PLW2901
@@ -301,7 +309,9 @@ class RelationBinder:
             "", "NATURAL",
         ):  # fmt: skip
             what = " ".join(word for word in (method, side, kind, "JOIN") if word)
-            raise self.context.unsupported(what, node.this)
+            raise self.context.unsupported(
+                what, node.this, hint="docs/sql.md lists the clauses of FROM."
+            )
         right, right_scope = self._right_of(seen, node.this)
         on, using = node.args.get("on"), node.args.get("using")
         self._check_condition(node, kind, method)

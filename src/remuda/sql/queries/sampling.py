@@ -34,6 +34,7 @@ def sampled(context: Context, plan: Logical, node: ast.TableSample) -> Logical:
             NotSupported,
             "TABLESAMPLE clause can only be applied to tables and materialized views",
             node.args.get("percent"),
+            hint="Sample the table in a subquery.",
         )
     method = node.args.get("method")
     name = "" if method is None else str(method.this).lower()

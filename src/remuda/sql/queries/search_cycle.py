@@ -31,6 +31,7 @@ def with_search(
                 NotSupported,
                 f"with a SEARCH or CYCLE clause, the {side} side of the UNION must be a SELECT",
                 term,
+                hint="Put the other form into a subquery: SELECT * FROM (...) AS name.",
             )
     source = _reference(context, name, step)
     items = [*step.expressions, *(_column(source, extra) for extra in found.names)]
@@ -134,6 +135,7 @@ def _reference(context: Context, name: str, step: ast.Select) -> str:
         "with a SEARCH or CYCLE clause, the recursive reference to WITH query "
         f'"{name}" must be at the top level of its right-hand SELECT',
         step,
+        hint="Read the WITH query in the FROM clause of the right-hand SELECT itself.",
     )
 
 

@@ -74,6 +74,8 @@ _CONSUMED = (
 
 _SET_FUNCTION_CLAUSES: Final = ("SELECT", "GROUP BY", "ORDER BY")
 """DISTINCT ON included, which is bound with the ORDER BY."""
+_COMPARE: Final = "Cast the column to a type that compares, such as TEXT."
+_INTO_FROM: Final = "Move the function into a LATERAL subquery in FROM."
 TARGETS_MAX: Final = 1664
 """As in PostgreSQL."""
 GROUPING_ARGUMENTS_MAX: Final = 31
@@ -179,17 +181,15 @@ class SelectBinder:
         known = self.rows.count
         bound = self.windows.bind(node)
         if self.rows.count > known:
-            raise self.context.error(
-                NotSupported, "set-returning functions are not allowed in window functions", node
-            )
+            message = "set-returning functions are not allowed in window functions"
+            raise self.context.error(NotSupported, message, node, _INTO_FROM)
         return bound
 
     def set_function(self, name: str, arguments: Sequence[ast.Node], node: ast.Node) -> Expression:
         if self.clause not in _SET_FUNCTION_CLAUSES or self.in_aggregate:
             where = "aggregate functions" if self.in_aggregate else self.clause or "this place"
-            raise self.context.error(
-                NotSupported, f"set-returning functions are not allowed in {where}", node
-            )
+            message = f"set-returning functions are not allowed in {where}"
+            raise self.context.error(NotSupported, message, node, _INTO_FROM)
         return self.rows.bind(self.binder, name, arguments, node)
 
     def subquery(self, node: ast.Node) -> Logical:
@@ -414,9 +414,8 @@ class SelectBinder:
             item = (self.items + self.hidden)[index]
             item.expression = self.binder.convert.settled(item.expression, item.node)
             if not is_comparable(item.expression.type):
-                raise self.context.unsupported(
-                    f"DISTINCT over type {type_name(item.expression.type)}", node
-                )
+                what = f"DISTINCT over type {type_name(item.expression.type)}"
+                raise self.context.unsupported(what, node, _COMPARE)
             self.first_of.append(index)
         ordered = [ordering.item for ordering in self.orderings]
         leading = list(takewhile(lambda index: index in self.first_of, ordered))
@@ -480,9 +479,8 @@ class SelectBinder:
             self.context.only(self.node.args["distinct"])
             for item in self.items:
                 if not is_comparable(item.expression.type):
-                    raise self.context.unsupported(
-                        f"DISTINCT over type {type_name(item.expression.type)}", item.node
-                    )
+                    what = f"DISTINCT over type {type_name(item.expression.type)}"
+                    raise self.context.unsupported(what, item.node, _COMPARE)
             plan = distinct(self.plan_of_items())
         else:
             plan = self.plan_of_items()

@@ -50,7 +50,11 @@ class SelectRows:
         known = len(self._calls)
         call, signature = bound_call(binder, name, arguments, node)
         if len(self._calls) > known:
-            raise context.unsupported("a set-returning function in the arguments of one", node)
+            raise context.unsupported(
+                "a set-returning function in the arguments of one",
+                node,
+                hint="Put the inner function into FROM.",
+            )
         if not signature.columns:
             raise context.error(
                 NotSupported,

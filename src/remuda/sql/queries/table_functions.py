@@ -130,7 +130,9 @@ class _Binder:
                 return self._supplied(name)
             if name not in SET_FUNCTIONS:
                 if len(calls) > 1 or ordinality:
-                    raise self.context.unsupported(f"the function {name} among rows", call)
+                    raise self.context.unsupported(
+                        f"the function {name} among rows", call, hint="Put the function into FROM."
+                    )
                 return self._scalar(call, name)
             arguments = call.expressions
             several = name == "unnest" and len(arguments) > 1

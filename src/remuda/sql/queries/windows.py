@@ -121,7 +121,9 @@ class WindowBinder:
     def bind(self, node: ast.Window) -> Expression:
         inner = node.this
         if isinstance(inner, ast.IgnoreNulls):
-            raise self.context.unsupported("IGNORE NULLS", inner.this)
+            raise self.context.unsupported(
+                "IGNORE NULLS", inner.this, hint="Filter the NULLs in a subquery."
+            )
         if isinstance(inner, ast.RespectNulls):
             inner = inner.this
         condition = None
@@ -130,7 +132,11 @@ class WindowBinder:
             inner = inner.this
         self._refuse_place(inner)
         if isinstance(inner, ast.WithinGroup):
-            raise self.context.unsupported("OVER behind WITHIN GROUP", inner.this)
+            raise self.context.unsupported(
+                "OVER behind WITHIN GROUP",
+                inner.this,
+                hint="Aggregate in a subquery with GROUP BY, and join it.",
+            )
         name = function_name(inner) if isinstance(inner, ast.Call) else ""
         if name not in WINDOW_FUNCTIONS and name not in AGGREGATE_FUNCTIONS:
             raise self.context.error(
@@ -146,7 +152,9 @@ class WindowBinder:
                 call = self._aggregate(name, inner, condition)
             elif condition is not None:
                 raise self.context.unsupported(
-                    "FILTER of a window function that is not an aggregate", inner
+                    "FILTER of a window function that is not an aggregate",
+                    inner,
+                    hint="Use CASE in the argument.",
                 )
             else:
                 call = self._function(name, inner)
@@ -190,16 +198,26 @@ class WindowBinder:
     def _aggregate(self, name: str, node: ast.Call, condition: ast.Node | None) -> WindowCall:
         call = self.owner.aggregate_call(name, node, condition)
         if call.distinct:
-            raise self.context.unsupported("DISTINCT in a window function", node)
+            raise self.context.unsupported(
+                "DISTINCT in a window function",
+                node,
+                hint="Remove the duplicates in a subquery before.",
+            )
         if call.order:
-            raise self.context.unsupported("ORDER BY inside a window function's arguments", node)
+            raise self.context.unsupported(
+                "ORDER BY inside a window function's arguments",
+                node,
+                hint="Give the order in OVER (ORDER BY ...).",
+            )
         return WindowCall(call.function, call.arguments, call.type, filter=call.filter)
 
     def _function(self, name: str, node: ast.Call) -> WindowCall:
         nodes = list(node.expressions)
         for argument in nodes:
             if isinstance(argument, ast.IgnoreNulls | ast.RespectNulls):
-                raise self.context.unsupported("IGNORE NULLS", argument.this)
+                raise self.context.unsupported(
+                    "IGNORE NULLS", argument.this, hint="Filter the NULLs in a subquery."
+                )
         binder = self.owner.binder
         starred = any(isinstance(argument, ast.Star) for argument in nodes)
         arguments = [] if starred else [binder.bind(argument) for argument in nodes]
