@@ -12,6 +12,7 @@ from remuda.transaction.number_blocks import (
     Granted,
     NumberBlocks,
     Refuse,
+    StatementNumbers,
     Take,
     Void,
     Withdraw,
@@ -101,3 +102,16 @@ def test_all_who_wait_hear_of_a_failure() -> None:
     error = SequenceExhausted("no more")
     assert blocks.step(Failed(7, error)) == [Refuse(1, error), Refuse(2, error)]
     assert blocks.step(take(3, 1)) == [Ask(7, 1)]
+
+
+def test_another_attempt_of_a_statement_takes_its_numbers_again() -> None:
+    numbers = StatementNumbers()
+    assert numbers.left(7, 3) == []
+    numbers.take(7, [NumberBlock(1, 2, 1, 1), NumberBlock(10, 2, 1, 1)])
+    assert numbers.left(7, 3) == []
+    for _ in range(2):
+        numbers.again()
+        assert numbers.left(8, 3) == []
+        assert numbers.left(7, 3) == [NumberBlock(1, 2, 1, 1), NumberBlock(10, 1, 1, 1)]
+        assert numbers.left(7, 3) == [NumberBlock(11, 1, 1, 1)]
+        assert numbers.left(7, 3) == []

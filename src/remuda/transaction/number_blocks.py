@@ -20,7 +20,7 @@ taken note (``Void``): from then on no member gives out numbers of an older gene
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
@@ -193,6 +193,34 @@ class NumberBlocks:
             # Nobody waits: what a withdrawn request leaves is skipped, so that the next statement,
             # of whatever member, gets a higher number.
             found.kept.clear()
+
+
+class StatementNumbers:
+    """The numbers that one statement has taken. An attempt that was undone leaves them to the next
+    one: a statement takes as many numbers as if it had run once."""
+
+    def __init__(self) -> None:
+        self._taken: dict[int, list[NumberBlock]] = {}
+        self._left: dict[int, deque[NumberBlock]] = {}
+
+    def again(self) -> None:
+        """Another attempt begins."""
+        self._left = {sequence: deque(blocks) for sequence, blocks in self._taken.items()}
+
+    def left(self, sequence: int, wanted: int) -> list[NumberBlock]:
+        """At most so many of the numbers that an earlier attempt has left, in their order."""
+        found: list[NumberBlock] = []
+        blocks = self._left.get(sequence)
+        while blocks and wanted:
+            block, rest = blocks.popleft().divided(wanted)
+            if rest is not None:
+                blocks.appendleft(rest)
+            found.append(block)
+            wanted -= block.count
+        return found
+
+    def take(self, sequence: int, blocks: Iterable[NumberBlock]) -> None:
+        self._taken.setdefault(sequence, []).extend(blocks)
 
 
 def _valid(blocks: deque[NumberBlock] | list[NumberBlock], generation: int) -> deque[NumberBlock]:

@@ -25,6 +25,7 @@ from remuda.member.sequences.states import NewState, Sequences
 from remuda.member.sessions.statement import Statement
 from remuda.plan.sequence_calls import CURRVAL, LASTVAL, NEXTVAL, SETVAL, SequenceCall
 from remuda.session.privileges import check_needs, need_of_sequence, role_of
+from remuda.transaction.number_blocks import StatementNumbers
 
 TAKEN_MAX: Final = 65_536
 """Numbers that are taken at a time."""
@@ -126,8 +127,15 @@ class _Work:
         return next(numbers)
 
     async def taken(self, schema: MapSchema, wanted: int) -> Sequence[NumberBlock]:
-        statement = self.statement
-        return await statement.interruptible(self.sequences.take(schema, wanted))
+        statement, progress = self.statement, self.statement.progress
+        taken = progress.taken = progress.taken or StatementNumbers()
+        blocks = taken.left(schema.map_id, wanted)
+        missing = wanted - sum(block.count for block in blocks)
+        if missing:
+            new = await statement.interruptible(self.sequences.take(schema, missing))
+            taken.take(schema.map_id, new)
+            blocks += new
+        return blocks
 
     def current(self, schema: MapSchema) -> int:
         taken, sent = self.statement.progress.numbers, self.statement.sent.numbers

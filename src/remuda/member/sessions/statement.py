@@ -45,6 +45,7 @@ from remuda.sql.scope.statements import (
     SnapshotStatement,
     TruncateStatement,
 )
+from remuda.transaction.number_blocks import StatementNumbers
 from remuda.transaction.states import COMMITTING
 from remuda.world import Clock
 
@@ -89,6 +90,8 @@ class Progress:
     """The commit of what it writes has begun: nothing stops it any more."""
     set_sequence: bool = False
     """It has set a sequence, or may have: it must not run again."""
+    taken: StatementNumbers | None = None
+    """All numbers of sequences that it has taken. None: it has taken none."""
     numbers: dict[int, int] = field(default_factory=dict)
     """The last number that it has taken of each sequence, the latest one last."""
     job: str = ""
@@ -131,6 +134,12 @@ class Progress:
         """It cannot be undone, and means something else a second time."""
         self.undone = False
         self.set_sequence = True
+
+    def attempts(self) -> None:
+        """It is about to read, again if an attempt before was undone."""
+        if self.taken is not None:
+            self.taken.again()
+            self.numbers.clear()
 
     def wait_began(self, now: float) -> None:
         self.waits_since = now
@@ -230,6 +239,8 @@ class Statement:
         """It is about to run. What changes maps by a query says itself when it commits."""
         self.progress.defines = isinstance(found, DEFINING)
         self.progress.alone = self.transaction is None and isinstance(found, _WRITING)
+        if self.progress.taken is not None:
+            self.progress.attempts()
         self.begins()
         if not isinstance(found, PlannedQuery | PlannedInsert | PlannedChange | PlannedExplain):
             self.commits()

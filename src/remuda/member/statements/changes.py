@@ -38,7 +38,8 @@ from remuda.sql.scope.statements import Arbiter, MergeAction, Repeats
 
 ATTEMPTS: Final = 20
 CONFLICT_ATTEMPTS: Final = 3
-"""A value that a statement with ON CONFLICT has not seen may have come since it read."""
+"""So often in succession a statement with ON CONFLICT DO UPDATE may meet one value that came since
+it read. Then it is its own rows that have it."""
 _BYTES_PER_KEY: Final = 160
 
 Source: TypeAlias = tuple[int, AsyncGenerator[pa.RecordBatch]]
@@ -98,6 +99,7 @@ class Changes:
         schema = change.schema
         job = self._commits.new_job()
         await turn(schema.map_id, job)
+        conflicts = _Conflicts(change)
         try:
             for attempt in range(ATTEMPTS):
                 check()
@@ -108,10 +110,11 @@ class Changes:
                 except (SerializationFailure, ViewChanged):
                     if attempt == ATTEMPTS - 1:
                         raise
-                except UniqueViolation:
-                    # ON CONFLICT has not seen a row that came since it read.
-                    if not change.arbiters or attempt >= CONFLICT_ATTEMPTS:
+                except UniqueViolation as error:
+                    if not conflicts.may_be_new(error):
                         raise
+                    if attempt == ATTEMPTS - 1:
+                        raise _met_again(schema) from error
         finally:
             self._commits.end_turn(schema.map_id, job)
         raise AssertionError("the last attempt returns or raises")
@@ -222,6 +225,47 @@ class Changes:
             return await self._committed(schema, work.job, commits, commit)
 
         await through_views(truncate)
+
+
+class _Conflicts:
+    """Refusals of a statement with ON CONFLICT: a row may have come since the statement read, which
+    the next attempt will see."""
+
+    def __init__(self, change: PlannedChange) -> None:
+        self._schema = change.schema
+        self._ignores = change.repeats is Repeats.FIRST
+        offset = 1 if change.chooses else 0
+        self._arbiters = {
+            frozenset(change.schema.columns[place - offset].name for place in arbiter.positions)
+            for arbiter in change.arbiters
+        }
+        self._last = ""
+        self._times = 0
+
+    def may_be_new(self, error: UniqueViolation) -> bool:
+        """Whether another attempt may succeed."""
+        refused = self._columns_of("" if error.subject is None else error.subject.constraint)
+        if refused not in self._arbiters:
+            return False
+        self._times = self._times + 1 if error.detail == self._last else 1
+        self._last = error.detail
+        return self._ignores or self._times <= CONFLICT_ATTEMPTS
+
+    def _columns_of(self, constraint: str) -> frozenset[str]:
+        if constraint == self._schema.primary_key:
+            return frozenset(self._schema.key)
+        for index in self._schema.uniques:
+            if index.name == constraint:
+                return frozenset(index.names)
+        return frozenset()
+
+
+def _met_again(schema: MapSchema) -> SerializationFailure:
+    return SerializationFailure(
+        f'rows with values of a statement with ON CONFLICT were written to map "{schema.name}" '
+        "again and again since it had read",
+        hint="Run the statement again.",
+    )
 
 
 _WRITES: Final = pa.array([MergeAction.INSERT.value, MergeAction.UPDATE.value], pa.int32())

@@ -30,7 +30,39 @@ from remuda.transaction.own_writes import Key, Row, canonical_key, size_of
 
 
 class ManyRows(Exception):
-    """A statement of its own writes so many rows that they are written in bulk."""
+    """A statement of its own writes so many rows that they are written in bulk. ``pages``: all that
+    its query gives, if the rows are not read again."""
+
+    def __init__(self, pages: AsyncGenerator[pa.RecordBatch] | None = None) -> None:
+        self.pages = pages
+
+
+async def refuse_many(pages: AsyncGenerator[pa.RecordBatch]) -> AsyncGenerator[pa.RecordBatch]:
+    """The same pages, of a statement of its own that writes to a map with unique indexes. Raises
+    ManyRows with them."""
+    first: list[pa.RecordBatch] = []
+    rows = 0
+    try:
+        async for page in pages:
+            first.append(page)
+            rows += page.num_rows
+            if rows > SEARCHED_MAX:
+                raise ManyRows(_resumed(first, pages))
+    except BaseException as error:
+        if not isinstance(error, ManyRows):
+            await pages.aclose()
+        raise
+    return _resumed(first, pages)
+
+
+async def _resumed(
+    first: list[pa.RecordBatch], pages: AsyncGenerator[pa.RecordBatch]
+) -> AsyncGenerator[pa.RecordBatch]:
+    async with contextlib.aclosing(pages):
+        for page in first:
+            yield page
+        async for page in pages:
+            yield page
 
 
 class Rows:

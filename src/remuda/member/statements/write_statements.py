@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Callable
+from collections.abc import AsyncGenerator, Callable
 from dataclasses import replace
 from functools import partial
 
@@ -29,7 +29,11 @@ from remuda.member.statements.change_answers import answer_of
 from remuda.member.statements.changes import Changed, Changes, Source
 from remuda.member.statements.implicit_transactions import ImplicitTransactions
 from remuda.member.statements.initiated_queries import INTERNAL_PAGE_ROWS, Runs
-from remuda.member.statements.transaction_changes import ManyRows, TransactionChanges
+from remuda.member.statements.transaction_changes import (
+    ManyRows,
+    TransactionChanges,
+    refuse_many,
+)
 from remuda.query.ids import QueryId
 from remuda.session.answers import Answer
 from remuda.session.explaining import explained
@@ -187,21 +191,22 @@ class WriteStatements:
         the owner of its key. With ``profiles`` in the former way, whose operators have figures."""
         if profiles is None and found.keyed is not None and self._keyed.takes(statement, found):
             return await self._keyed.insert(statement, found.keyed, values)
-        begun = 0
+        read: AsyncGenerator[pa.RecordBatch] | None = None
         if found.schema.uniques and statement.transaction is None:
-            with contextlib.suppress(ManyRows):
+            try:
                 return await self._implicit.run(
-                    statement, lambda run: self.insert(run, found, values, profiles)
+                    statement, lambda run: self._insert(run, found, values, profiles)
                 )
-            begun = 1
+            except ManyRows as many:
+                read = many.pages
+                assert read is not None, "nothing of an INSERT is read twice"
 
         async def again(attempt: int) -> int:
-            attempt += begun
+            if read is not None and not attempt:
+                return await self._stage(statement, found, read)
             # A query id serves once; the first one is what the client may cancel.
             run = replace(statement, query=self._queries.new_id()) if attempt else statement
             statement.attempt = run.query
-            if attempt and profiles is not None:
-                profiles.clear()
             return await self._insert(run, found, values, profiles)
 
         return await through_views(again)
@@ -214,15 +219,29 @@ class WriteStatements:
         profiles: list[FragmentProfile] | None,
     ) -> int:
         statement.begins()
-        schema = found.schema
-        arrow = engine_schema(schema)
+        statement.progress.attempts()
+        if profiles is not None:
+            profiles.clear()
         start = await self._runs.start(statement, found.source, values, INTERNAL_PAGE_ROWS)
         start = replace(start, analyze=profiles is not None)
         pages = gathered(
             self._runs.pages(statement, start, profiles if profiles is not None else [])
         )
-        if statement.transaction is not None:
-            return await self._own.insert(statement, statement.transaction, found, pages)
+        own = statement.transaction
+        if own is None:
+            return await self._stage(statement, found, pages)
+        if own.implicit:
+            pages = await refuse_many(pages)
+        return await self._own.insert(statement, own, found, pages)
+
+    async def _stage(
+        self,
+        statement: Statement,
+        found: PlannedInsert,
+        pages: AsyncGenerator[pa.RecordBatch],
+    ) -> int:
+        schema = found.schema
+        arrow = engine_schema(schema)
         write = StagedWrite(self._core, self._peers, self._commits, schema)
         try:
             async with contextlib.aclosing(pages):
@@ -284,6 +303,7 @@ class WriteStatements:
             run = replace(statement, query=self._queries.new_id()) if attempt else statement
             statement.attempt = run.query
             statement.begins()
+            statement.progress.attempts()
             start = await self._runs.start(run, found.source, values, INTERNAL_PAGE_ROWS)
             statement.check()
             start = replace(start, analyze=profiles is not None)
