@@ -213,6 +213,18 @@ class DuplicateCursor(InputError):
     sqlstate = "42P03"
 
 
+class InvalidCursorDefinition(InputError):
+    """Options of DECLARE that contradict each other."""
+
+    sqlstate = "42P11"
+
+
+class InvalidCursorState(InputError):
+    """The cursor is not where the statement needs it."""
+
+    sqlstate = "24000"
+
+
 class UndefinedSetting(InputError):
     sqlstate = "42704"
 
@@ -229,6 +241,10 @@ class WrongState(InputError):
     """The request does not fit the state of things: a commit that has begun is not cancelled."""
 
     sqlstate = "55000"
+
+
+class CursorScansForward(WrongState):
+    """A cursor without SCROLL was to go back."""
 
 
 class NotSupported(InputError):

@@ -34,10 +34,12 @@ Cell = Callable[[Any], pa.Array]
 
 
 class ResultShape:
-    """``columns`` of a result, with what pages of them need on the wire."""
+    """``columns`` of a result, with what pages of them need on the wire. ``binary``: clients that
+    do not say otherwise get the values in binary form."""
 
-    def __init__(self, columns: Sequence[Column]) -> None:
+    def __init__(self, columns: Sequence[Column], *, binary: bool = False) -> None:
         self.columns = tuple(columns)
+        self.binary = binary
         self.schema = external_schema(columns)
         self.types = [column.type for column in columns]
         self.messages = [codec.encode_column(column) for column in columns]
