@@ -6,7 +6,7 @@ import struct
 
 import pytest
 
-from remuda.errors import ProtocolError, QueryCanceled, UndefinedMap
+from remuda.errors import ProtocolError, QueryCanceled, UndefinedCursor, UndefinedMap
 from remuda.postgres import session as ps
 from remuda.postgres.messages import Field, read_bind, read_message, row_description
 from remuda.postgres.prepared import Manner, Prepared
@@ -119,6 +119,11 @@ class Shell:
                 case ps.Control(what):
                     self.asked.append(what)
                     self.run(what)
+                case ps.DescribeCursor("declared"):
+                    self.perform(self.machine.described(COLUMNS, False))
+                case ps.DescribeCursor(name):
+                    error = UndefinedCursor(f'portal "{name}" does not exist')
+                    self.perform(self.machine.failed(error, self.status))
                 case ps.DropPortal(portal):
                     self.asked.append(f"drop {portal.name}")
                 case ps.FailTransaction(error):
@@ -383,6 +388,11 @@ def test_names_are_unique_until_they_are_closed():
     shell.machine.deallocated(["s"])
     shell.send(bind(b"", b"s"), SYNC)
     assert shell.kinds.endswith("E ZI")
+
+
+def test_a_cursor_of_sql_is_described_as_a_portal():
+    shell = Shell().send(message(b"D", b"Pdeclared\0"), SYNC)
+    assert shell.kinds == "T ZI"
 
 
 @pytest.mark.parametrize(

@@ -67,7 +67,7 @@ def sqlstate(error: RemudaError, *, fatal: bool) -> str:
     return error.sqlstate
 
 
-_COUNTED: Final = frozenset({"SELECT", "UPDATE", "DELETE", "MERGE"})
+_COUNTED: Final = frozenset({"SELECT", "UPDATE", "DELETE", "MERGE", "FETCH", "MOVE"})
 
 
 def command_tag(tag: str, rows: int) -> str:

@@ -94,6 +94,13 @@ class DropPortal:
 
 
 @dataclass(frozen=True, slots=True)
+class DescribeCursor:
+    """Find the columns of a cursor that SQL has declared; ``described`` or ``failed``."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
 class Split:
     """Cut a text into its statements; ``split`` or ``failed``."""
 
@@ -150,6 +157,7 @@ Effect: TypeAlias = (
     | BindValues
     | RunPortal
     | DropPortal
+    | DescribeCursor
     | Split
     | Look
     | RunText
@@ -399,6 +407,9 @@ class Session:
         return found
 
     def _describe(self, message: m.Describe) -> Effects:
+        if message.portal and message.name and message.name not in self._portals:
+            self.busy = True
+            return [DescribeCursor(message.name)]
         if message.portal:
             portal = self._portal(message.name)
             return [Write(_rows_described(portal.prepared, portal.formats))]
@@ -406,6 +417,25 @@ class Session:
         formats = (0,) * len(prepared.fields or ())
         types = m.parameter_description(prepared.types)
         return [Write(types + _rows_described(prepared, formats))]
+
+    def described(self, fields: Sequence[m.Field], binary: bool) -> Effects:
+        """The columns of a cursor."""
+        self._answered()
+        return [Write(m.row_description(fields, (int(binary),) * len(fields)))]
+
+    def named(self) -> Sequence[Portal]:
+        """The portals that have a name."""
+        return [portal for name, portal in self._portals.items() if name]
+
+    def begun(self, name: str) -> Portal:
+        """A portal of which another statement takes rows, from now on."""
+        portal = self._portal(name)
+        portal.begun = True
+        return portal
+
+    def dropped(self, names: Sequence[str]) -> Effects:
+        """A statement has closed these portals."""
+        return self._drop(names)
 
     def _drop(self, names: Sequence[str]) -> Effects:
         if not self._portals:

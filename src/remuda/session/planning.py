@@ -63,6 +63,7 @@ from remuda.sql.scope.statements import (
     SnapshotStatement,
     TruncateStatement,
 )
+from remuda.sql.trees.cursors import Declaration
 from remuda.sql.trees.syntax import ExplainOptions
 
 CACHED_TEXT_MAX = 16 * 1024
@@ -96,6 +97,8 @@ class PlannedQuery:
     locking: bool = False
     """FOR UPDATE, FOR SHARE."""
     effects: tuple[ItemEffect, ...] = ()
+    declares: Declaration | None = None
+    """The cursor that is declared for it: the statement gives no rows."""
 
     @cached_property
     def shape(self) -> ResultShape:
@@ -322,15 +325,9 @@ def _planned(statement: BoundStatement, environment: Environment) -> Planned:
         case BoundQuery():
             names = statement.names
             query = _query(statement.plan, names, statement.parameter_types, environment)
-            if statement.effects:  # the member acts before it answers: not on the short way
-                query = replace(
-                    query,
-                    effects=statement.effects,
-                    point=None,
-                    indexed=None,
-                    constant=None,
-                    route=None,
-                )
+            if statement.effects or statement.declares:  # its answer is another one than its rows
+                query = replace(query, point=None, indexed=None, constant=None, route=None)
+                query = replace(query, effects=statement.effects, declares=statement.declares)
             return replace(query, locking=True) if statement.locking else query
         case InsertStatement():
             names = tuple(column.name for column in statement.schema.columns)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from remuda.datatypes.sql import SqlType
 from remuda.datatypes.times.session_zones import UTC, session_zone
-from remuda.errors import NotSupported, RemudaError
+from remuda.errors import InvalidCursorDefinition, NotSupported, RemudaError
 from remuda.plan.expression import Expression
 from remuda.plan.logical import Logical
 from remuda.sql.changes.changes import bind_insert
@@ -54,9 +54,9 @@ from remuda.sql.trees.cluster import (
     LogLevelTree,
     ResetStatementsTree,
 )
+from remuda.sql.trees.cursors import CloseTree, FetchTree
 from remuda.sql.trees.sequences import AlterSequenceTree, CreateSequenceTree
 from remuda.sql.trees.session import (
-    CloseTree,
     DeallocateTree,
     DiscardTree,
     ExecuteTree,
@@ -81,6 +81,7 @@ from remuda.sql.trees.syntax import (
     CreateIndexTree,
     CreateTree,
     CreateViewTree,
+    DeclareTree,
     DropIndexTree,
     DropTree,
     ExplainTree,
@@ -128,6 +129,8 @@ def _bind(context: Context, parsed: ParsedStatement) -> BoundStatement:
     match parsed.tree:
         case QueryTree() | InsertTree() | ChangeTree() | MergeTree() as tree:
             return _bind_runnable(context, tree)
+        case DeclareTree() as tree:
+            return _bind_declared(context, tree)
         case TruncateTree() as tree:
             return bind_truncate(context, tree)
         case ExplainTree() as tree:
@@ -182,7 +185,7 @@ def _bind_other(context: Context, parsed: ParsedStatement) -> BoundStatement:
             return bind_drop_index(context, tree)
         case SetTree() | ShowSettingTree() | PrepareTree() | ExecuteTree() as tree:
             return SessionStatement(tree)
-        case DeallocateTree() | DiscardTree() | CloseTree() | UnlistenTree() as tree:
+        case DeallocateTree() | DiscardTree() | FetchTree() | CloseTree() | UnlistenTree() as tree:
             return SessionStatement(tree)
         case BeginTree() | CommitTree() | RollbackTree() | SetTransactionTree() as tree:
             return SessionStatement(tree)
@@ -198,6 +201,46 @@ def _bind_other(context: Context, parsed: ParsedStatement) -> BoundStatement:
             return CancelStatement(tree)
         case _:
             raise AssertionError(f"{type(parsed.tree).__name__} is bound elsewhere")
+
+
+def _bind_declared(context: Context, tree: DeclareTree) -> BoundQuery:
+    """The query of a cursor. Raises NotSupported, InvalidCursorDefinition."""
+    declaration, position = tree.declaration, tree.declaration.position
+    bound = _bind_runnable(context, tree.query)
+    if not isinstance(bound, BoundQuery):
+        raise NotSupported(
+            "DECLARE CURSOR must not contain data-modifying statements in WITH",
+            hint="Run the statement by itself: RETURNING gives its rows.",
+            position=position,
+        )
+    if bound.effects:
+        raise NotSupported(
+            "a cursor cannot be declared for a query that sleeps, changes settings or signals "
+            "sessions",
+            hint="Run it as a statement of its own.",
+            position=position,
+        )
+    if bound.locking and declaration.hold:
+        raise NotSupported(
+            "DECLARE CURSOR WITH HOLD ... FOR UPDATE is not supported",
+            detail="Holdable cursors must be READ ONLY.",
+            hint="Leave out WITH HOLD, or FOR UPDATE.",
+            position=position,
+        )
+    if bound.locking and declaration.scroll:
+        raise NotSupported(
+            "DECLARE SCROLL CURSOR ... FOR UPDATE is not supported",
+            detail="Scrollable cursors must be READ ONLY.",
+            hint="Leave out SCROLL, or FOR UPDATE.",
+            position=position,
+        )
+    if bound.locking and declaration.insensitive:
+        raise InvalidCursorDefinition(
+            "DECLARE INSENSITIVE CURSOR ... FOR UPDATE is not valid",
+            detail="Insensitive cursors must be READ ONLY.",
+            position=position,
+        )
+    return dataclasses.replace(bound, declares=declaration)
 
 
 def bind_arguments(

@@ -4,17 +4,26 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final, Protocol
 
+from remuda.datatypes.schema import Column
 from remuda.datatypes.sql import SqlType
 from remuda.datatypes.values import PhysicalValue
-from remuda.errors import MemberLeaving, QueryCanceled, RemudaError, SessionTerminated
+from remuda.errors import (
+    DuplicateCursor,
+    MemberLeaving,
+    QueryCanceled,
+    RemudaError,
+    SessionTerminated,
+    UndefinedCursor,
+)
 from remuda.limits import PAGE_ROWS
 from remuda.member.base.core import Core
 from remuda.member.postgres.portal_answers import Measured
-from remuda.member.postgres.portals import ResultRun
+from remuda.member.postgres.portal_cursors import PortalCursors, RunningPortal
+from remuda.member.postgres.portals import ResultRun, fields_of
 from remuda.member.postgres.preparing import Bound, Planning, Preparing
 from remuda.member.postgres.short_ways import ShortWays
 from remuda.member.postgres.told_settings import ToldSettings
@@ -112,6 +121,7 @@ class Backend:
         self._named: ClientSession | None = None
         """The session of a statement that knew the prepared statements of messages."""
         client.session = self._started_with(startup)
+        client.portals.serve(PortalCursors(self._machine, self._pulled, self._close_portals))
         self._short_ways = ShortWays(
             services.core, services.statements, services.plans, outlet, client, self
         )
@@ -227,6 +237,8 @@ class Backend:
                 self._run(what, run=self._new_run(measured, silent=True))
             case ps.DropPortal(portal):
                 self._drop(portal)
+            case ps.DescribeCursor(name):
+                self._describe_cursor(name)
             case ps.FailTransaction(error):
                 self._fail_transaction(error)
             case ps.End(error):
@@ -263,9 +275,16 @@ class Backend:
             return
         self._core.require_serving()
         services, client = self._services, self._client
-        prepared = await services.preparing.prepare(text, types, client.session, self._outlet.user)
+        prepared = await services.preparing.prepare(
+            text, types, client.session, self._outlet.user, self._cursor_columns
+        )
         self._perform(self._machine.prepared(prepared))
         self._outlet.advance()
+
+    def _cursor_columns(self, name: str) -> Sequence[Column] | None:
+        client, statements = self._client, self._services.statements
+        transaction, _ = statements.transaction(client.transaction, self._outlet, self._outlet.user)
+        return statements.cursors.columns(client, transaction, name)
 
     async def _look(self, text: str) -> None:
         manner = await self._services.preparing.manner(
@@ -291,38 +310,69 @@ class Backend:
     def _bind(self, prepared: Prepared, message: Any) -> None:
         if self._core.departure.dismissing and self._dismissed(prepared.text):
             return
+        created = 0
         try:
+            if message.portal:
+                created = self._core.world.clock.wall_micros()
+                if self._cursor_columns(message.portal) is not None:
+                    raise DuplicateCursor(f'cursor "{message.portal}" already exists')
             bound = self._services.preparing.bind(prepared, message, self._zone)
         except RemudaError as error:
             self._perform(self._machine.failed(error, self._status()))
             return
-        self._perform(self._machine.bound(_Running(bound)))
+        self._perform(self._machine.bound(RunningPortal(bound, created)))
+
+    # --- cursors ------------------------------------------------------------------------------
+
+    def _describe_cursor(self, name: str) -> None:
+        columns = self._cursor_columns(name)
+        if columns is None:
+            error = UndefinedCursor(f'portal "{name}" does not exist')
+            self._perform(self._machine.failed(error, self._status()))
+        else:
+            self._perform(self._machine.described(fields_of(columns), False))
+
+    def _pulled(self, portal: ps.Portal) -> ResultRun:
+        """The rest of a portal, for a statement. It begins now, if it has not."""
+        running: RunningPortal = portal.token
+        if running.run is None:
+            self.run_generally(portal, 0, waiting=True)
+        assert running.run is not None
+        return running.run
+
+    def _close_portals(self, names: Sequence[str]) -> None:
+        self._perform(self._machine.dropped(names))
+
+    # --- running ------------------------------------------------------------------------------
 
     def _run_portal(self, portal: ps.Portal, limit: int) -> None:
-        running: _Running = portal.token
+        running: RunningPortal = portal.token
         if running.run is not None:
             self._resume(running.run, limit)
             return
         if not self._short_ways.run(portal, running.bound, limit):
             self.run_generally(portal, limit)
 
-    def run_generally(self, portal: ps.Portal, limit: int) -> None:
-        """In a task of its own."""
-        running: _Running = portal.token
+    def run_generally(self, portal: ps.Portal, limit: int, *, waiting: bool = False) -> None:
+        """In a task of its own. ``waiting``: no Execute has asked for rows."""
+        running: RunningPortal = portal.token
         bound = running.bound
         measured = self._core.measures.postgres.begin(bound.planning.text)
-        run = self.result_of(portal, limit, measured)
+        run = self.result_of(portal, limit, measured, waiting=waiting)
         running.statement = self._run(
             bound.planning.text, bound.values, bound.types, bound.by, run=run
         )
 
-    def result_of(self, portal: ps.Portal, limit: int, measured: Measured) -> ResultRun:
+    def result_of(
+        self, portal: ps.Portal, limit: int, measured: Measured, *, waiting: bool = False
+    ) -> ResultRun:
         """The rows of a portal from now on."""
         run = portal.token.run = self._new_run(
             measured,
             formats=portal.formats,
             fields=portal.prepared.fields,
             described=True,
+            waiting=waiting,
             limit=limit,
         )
         return run
@@ -507,7 +557,7 @@ class Backend:
 
     def _drop(self, portal: ps.Portal) -> None:
         """Its query ends; the client has heard of it all that it wanted."""
-        running: _Running = portal.token
+        running: RunningPortal = portal.token
         if running.statement is not None and running.run is not None and not running.run.over:
             running.run.over = True
             error = QueryCanceled("the portal was closed")
@@ -525,17 +575,6 @@ class _Over:
 
 
 _OVER: Final[Any] = _Over()
-
-
-class _Running:
-    """The shell's part of a portal."""
-
-    __slots__ = ("bound", "run", "statement")
-
-    def __init__(self, bound: Bound) -> None:
-        self.bound = bound
-        self.run: ResultRun | None = None
-        self.statement: Statement | None = None
 
 
 def _end_with(error: RemudaError) -> End:

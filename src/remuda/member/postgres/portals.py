@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -72,12 +73,14 @@ class ResultRun:
         fields: Sequence[Field] | None = None,
         described: bool = False,
         silent: bool = False,
+        waiting: bool = False,
         limit: int = 0,
         zone: str = UTC,
     ) -> None:
         """``when_taken`` acknowledges a page when the client has taken enough of what was written.
         ``fields`` are those that the client was told of (``described``); otherwise they are sent
-        in front of the rows, unless it is ``silent``. ``limit``: 0 for all rows. ``zone``: in which
+        in front of the rows, unless it is ``silent``. ``waiting``: they are sent after ``go_on``
+        only. ``limit``: 0 for all rows. ``zone``: in which
         moments are written as text."""
         self._write = write
         self._when_taken = when_taken
@@ -91,9 +94,11 @@ class ResultRun:
         self._zone = zone
         self._sent = 0
         """Since the last Execute."""
-        self._waiting = False
+        self._waiting = waiting
         """Suspended: nothing is sent before the next Execute."""
         self._held: deque[_Held] = deque()
+        self._pulls: asyncio.Future[None] | None = None
+        """Set while ``pull`` waits for rows or the end."""
         self._end: End | None = None
         self._form: RowForm | None = None
         self._shape: ResultShape | None = None
@@ -115,6 +120,7 @@ class ResultRun:
     def page(self, columns: Sequence[pa.Array], rows: int, on_acknowledged: Acknowledged) -> None:
         self._held.append(_Held(columns, rows, on_acknowledged))
         self._send()
+        self._wake()
 
     def external_page(self, batch: pa.RecordBatch, on_acknowledged: Acknowledged) -> None:
         assert self._shape is not None
@@ -126,10 +132,38 @@ class ResultRun:
         self._end = end
         if end.error is not None:
             self._held.clear()
-            self._waiting = False
+            self._waiting = self.over = self._pulls is not None  # or else ``pull`` tells of it
         self._send()
+        self._wake()
 
     # --- rows ---------------------------------------------------------------------------------
+
+    async def pull(self, limit: int | None) -> pa.RecordBatch | None:
+        """Rows for another statement than the next Execute: at most ``limit``, at least one, in
+        engine form; None: none are left. Raises the error of the query."""
+        while not self._held:
+            if self._end is not None:
+                if self._end.error is not None:
+                    raise self._end.error
+                return None
+            self._pulls = asyncio.get_running_loop().create_future()
+            try:
+                await self._pulls
+            finally:
+                self._pulls = None
+        page = self._held.popleft()
+        wanted = page.rows if limit is None else min(limit, page.rows)
+        rows = pa.record_batch(list(page.columns), names=[str(n) for n in range(len(page.columns))])
+        if wanted < page.rows:
+            rest = [array.slice(wanted) for array in page.columns]
+            self._held.appendleft(_Held(rest, page.rows - wanted, page.acknowledged))
+        else:
+            page.acknowledged(None)
+        return rows.slice(0, wanted)
+
+    def _wake(self) -> None:
+        if self._pulls is not None and not self._pulls.done():
+            self._pulls.set_result(None)
 
     def go_on(self, limit: int) -> None:
         """The next Execute of a portal."""
@@ -165,7 +199,8 @@ class ResultRun:
             return self._form
         assert self._shape is not None
         columns = self._shape.columns
-        formats = self._formats if self._described else (0,) * len(columns)
+        own = int(self._shape.binary)
+        formats = self._formats if self._described else (own,) * len(columns)
         self._form = RowForm(self._shape.types, formats, self._zone)
         if columns and not self._described and not self._silent:
             self._write(row_description(fields_of(columns), formats))

@@ -3,7 +3,7 @@ the columns of their results."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -48,6 +48,7 @@ from remuda.sql.scope.statements import (
     ShowStatement,
 )
 from remuda.sql.text.lexer import is_blank
+from remuda.sql.trees.cursors import Declaration, FetchTree
 from remuda.sql.trees.session import DiscardTree, ExecuteTree, ShowSettingTree
 from remuda.sql.trees.transaction import BeginTree, SetTransactionTree, TransactionTree
 
@@ -72,6 +73,8 @@ class Planning:
     by: PlanTypes
     types: tuple[SqlType, ...]
     oids: tuple[int, ...]
+    columns: Sequence[Column] | None = None
+    """Those of the result; None: it gives no rows."""
     turns: TurnForms = field(default_factory=TurnForms, compare=False)
 
 
@@ -91,10 +94,15 @@ class Preparing:
         self._plans = plans
 
     async def prepare(
-        self, text: str, oids: tuple[int, ...], session: ClientSession, user: str
+        self,
+        text: str,
+        oids: tuple[int, ...],
+        session: ClientSession,
+        user: str,
+        cursor: Callable[[str], Sequence[Column] | None],
     ) -> Prepared:
-        """Raises what planning raises, UndefinedType for parameters of unknown types, and
-        InsufficientPrivilege."""
+        """``cursor`` gives the columns of an open cursor. Raises what planning raises,
+        UndefinedType for parameters of unknown types, and InsufficientPrivilege."""
         check_declared(oids)
         if is_blank(text):
             return Prepared("", Manner.SESSION, oids, None, None)
@@ -110,9 +118,9 @@ class Preparing:
             oid or (type_oid(types[place]) if place < len(types) else 0)
             for place, oid in enumerate(read_as)
         )
-        columns = await self._columns(found, session, user)
+        columns = await self._columns(found, session, user, cursor)
         fields = None if columns is None else fields_of(columns)
-        planning = Planning(text, by, types, read_as)
+        planning = Planning(text, by, types, read_as, columns)
         by_key = isinstance(found, PlannedQuery) and found.point is not None
         return Prepared(text, manner_of(found), shown_oids, fields, planning, by_key)
 
@@ -186,11 +194,19 @@ class Preparing:
     # --- columns ------------------------------------------------------------------------------
 
     async def _columns(
-        self, found: Planned, session: ClientSession, user: str
+        self,
+        found: Planned,
+        session: ClientSession,
+        user: str,
+        cursor: Callable[[str], Sequence[Column] | None],
     ) -> Sequence[Column] | None:
         """None: the statement gives no rows."""
         columns: Sequence[Column] = ()
         match found:
+            case PlannedQuery(declares=Declaration()):
+                return None
+            case SessionStatement(FetchTree(name=name, moves=False)):
+                return cursor(name)
             case PlannedQuery(columns=columns) | PlannedChange(columns=columns):
                 if isinstance(found, PlannedQuery):
                     return found.shown
@@ -210,7 +226,7 @@ class Preparing:
                     inner = await self._plans.plan(
                         named.text, named.types, local=False, user=user, meaning=session.meaning
                     )
-                    return await self._columns(inner, session, user)
+                    return await self._columns(inner, session, user, cursor)
             case _:
                 return None
         return columns or None

@@ -19,6 +19,7 @@ from remuda.errors import (
 )
 from remuda.execution.overlay import MapWrites, altered
 from remuda.member.base.core import Core
+from remuda.member.cursors.open_cursors import OpenCursors
 from remuda.member.queries.query_start import QueryStart
 from remuda.member.sessions.reads import OwnReads
 from remuda.member.state.transaction_sets import ReadSet
@@ -85,6 +86,7 @@ class OpenTransaction:
     turn: asyncio.Lock = field(default_factory=asyncio.Lock)
     """Held by who writes, and by the commit."""
     choosing: asyncio.Lock = field(default_factory=asyncio.Lock)
+    cursors: OpenCursors = field(default_factory=OpenCursors)
 
     @property
     def isolation(self) -> Isolation:
@@ -144,8 +146,14 @@ class OpenTransaction:
     def roll_back_to(self, name: str) -> None:
         """To a savepoint; what had failed since is forgiven. UndefinedSavepoint."""
         self.writes.rollback_to(name)
+        self.cursors.rolled_back_to(len(self.writes.savepoints))
         if self.state is State.MARKED_ROLLBACK:
             self.state, self.cause = State.ACTIVE, None
+
+    def release(self, name: str) -> None:
+        """Forget a savepoint. UndefinedSavepoint."""
+        self.writes.release(name)
+        self.cursors.released(len(self.writes.savepoints))
 
     def failed(self, error: RemudaError) -> None:
         """A statement of it has failed: only a rollback is possible from now on."""

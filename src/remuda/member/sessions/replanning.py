@@ -15,6 +15,7 @@ from remuda.errors import (
     PartitionsUnreachable,
     RemudaError,
     SchemaChanged,
+    TransientError,
     ViewChanged,
 )
 from remuda.member.base.core import SUSPICION_PATIENCE, SUSPICION_PAUSE
@@ -88,3 +89,14 @@ def _wrote_nothing(statement: Statement, error: RemudaError) -> bool:
         return False
     progress = statement.progress
     return progress.alone and (progress.undone or not error.may_have_run)
+
+
+def told(statement: Statement, error: RemudaError) -> RemudaError:
+    """The error that the client of a statement is told when it ends with ``error``."""
+    if not isinstance(error, OutcomeUnknown):
+        error = statement.error or error
+        if statement.progress.set_sequence and isinstance(error, TransientError):
+            error = half_done(error)
+    if statement.progress.undone:
+        error = error.knowing(may_have_run=False)
+    return error

@@ -151,6 +151,7 @@ class TransactionSessions:
         """It is over, here at least. ``cause``: why others have ended it; ``error``: why its commit
         has failed."""
         transaction.state = state
+        transaction.cursors.close_all()
         if transaction.locked:
             self._committing.locks.release(transaction.id)
         if self._open.pop(transaction.name, None) is None:

@@ -18,6 +18,8 @@ from remuda.errors import (
     UndefinedStatement,
     UntranslatableCharacter,
 )
+from remuda.member.cursors.open_cursors import OpenCursors
+from remuda.member.cursors.portals import ClientPortals
 from remuda.member.queries.cursors import Cursor, Wire
 from remuda.member.queries.pauses import Pauses
 from remuda.member.queries.query_state import Initiated
@@ -334,6 +336,10 @@ class Client:
     """When a statement of it began or ended last; 0: it had none."""
     transaction: str = ""
     """The name of the open one, of a client that does not send it along."""
+    held: OpenCursors = field(default_factory=OpenCursors)
+    """Cursors that have outlived their transactions."""
+    portals: ClientPortals = field(default_factory=ClientPortals)
+    """Of a client of PostgreSQL."""
 
 
 def readable(text: str) -> str:

@@ -14,6 +14,8 @@ from remuda.errors import (
     RemudaError,
 )
 from remuda.member.base.core import Core
+from remuda.member.cursors.named_cursor import NamedCursor
+from remuda.member.sessions.cursor_statements import CursorStatements
 from remuda.member.sessions.open_transaction import OpenTransaction
 from remuda.member.sessions.session import TransactionSessions
 from remuda.member.sessions.statement import Statement
@@ -94,9 +96,12 @@ class Ended:
 
 
 class TransactionStatements:
-    def __init__(self, core: Core, sessions: TransactionSessions) -> None:
+    def __init__(
+        self, core: Core, sessions: TransactionSessions, cursors: CursorStatements
+    ) -> None:
         self._core = core
         self._sessions = sessions
+        self._cursors = cursors
 
     # --- beside a statement -------------------------------------------------------------------
 
@@ -287,9 +292,24 @@ class TransactionStatements:
             return Ended("COMMIT")
         if transaction.state is State.MARKED_ROLLBACK:
             return self._roll_back(statement, chain)
-        await self._sessions.commit(transaction)
+        held = await self._held(statement, transaction)
+        try:
+            await self._sessions.commit(transaction)
+        except BaseException:
+            for cursor in held:
+                cursor.close()
+            raise
+        self._cursors.committed(statement, held)
         self._chain(statement, transaction, chain)
         return Ended("COMMIT")
+
+    async def _held(self, statement: Statement, transaction: OpenTransaction) -> list[NamedCursor]:
+        """Its cursors WITH HOLD, read to their ends. An error rolls it back."""
+        try:
+            return await self._cursors.before_commit(statement)
+        except BaseException:
+            self._sessions.roll_back(transaction)
+            raise
 
     def _roll_back(self, statement: Statement, chain: bool) -> Ended:
         transaction = statement.transaction
@@ -328,7 +348,7 @@ class TransactionStatements:
                 return Ended("SAVEPOINT")
             case ReleaseTree(name=name):
                 transaction.check()
-                transaction.writes.release(name)
+                transaction.release(name)
                 return Ended("RELEASE")
             case RollbackToTree(name=name):
                 transaction.roll_back_to(name)

@@ -105,7 +105,7 @@ class Preparing(Wing):
 
 def _columns(found: Planned) -> tuple[Column, ...]:
     match found:
-        case PlannedQuery():
+        case PlannedQuery(declares=None):
             return found.shown
         case PlannedChange(columns=columns):
             return columns

@@ -1,4 +1,4 @@
-"""SET, RESET, SHOW of settings, PREPARE, EXECUTE, DEALLOCATE, DISCARD, CLOSE, UNLISTEN: a client's
+"""SET, RESET, SHOW of settings, PREPARE, EXECUTE, DEALLOCATE, DISCARD, UNLISTEN: a client's
 session.
 
 The session travels with the client's statements, and back with the result of one that changes it:
@@ -7,7 +7,7 @@ members keep none, so any member serves the next statement.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TypeAlias
 
@@ -20,7 +20,6 @@ from remuda.errors import (
     NoActiveTransaction,
     RemudaError,
     SqlSyntaxError,
-    UndefinedCursor,
     UndefinedSetting,
     UndefinedStatement,
 )
@@ -28,6 +27,7 @@ from remuda.execution.evaluate.compile import evaluate_constant
 from remuda.member.base.core import Core
 from remuda.member.sessions.statement import Statement, parameter_types
 from remuda.member.statements.plans import Plans
+from remuda.rpc.client_channel import ClientChannel
 from remuda.session.answers import Answer, answer_rows
 from remuda.session.client_session import ClientSession, PreparedText
 from remuda.session.in_zone import parts_in_zone
@@ -37,7 +37,6 @@ from remuda.session.settings import SETTINGS, Meaning, checked, setting_of
 from remuda.sql.binder import bind_arguments
 from remuda.sql.text.suggest import did_you_mean
 from remuda.sql.trees.session import (
-    CloseTree,
     DeallocateTree,
     DiscardTree,
     ExecuteTree,
@@ -53,9 +52,11 @@ Changed: TypeAlias = tuple[ClientSession, str]
 
 
 class Sessions:
-    def __init__(self, core: Core, plans: Plans) -> None:
+    def __init__(self, core: Core, plans: Plans, discard: Callable[[ClientChannel], None]) -> None:
+        """``discard`` frees what a session holds besides its values, for DISCARD ALL."""
         self._core = core
         self._plans = plans
+        self._discard = discard
 
     async def changed(self, statement: Statement, tree: SessionTree) -> Changed:
         """What a statement that gives no rows makes of the session."""
@@ -73,11 +74,9 @@ class Sessions:
                     self._named(session, name)
                     return session.with_prepared(name, None), "DEALLOCATE"
                 case DiscardTree(what):
+                    if what == "ALL":
+                        self._discard(statement.channel)
                     return _discarded(session, what), f"DISCARD {what}"
-                case CloseTree(name=None):
-                    return session, "CLOSE CURSOR ALL"
-                case CloseTree(name=name):
-                    raise UndefinedCursor(f'cursor "{name}" does not exist')
                 case UnlistenTree():
                     return session, "UNLISTEN"
                 case _:

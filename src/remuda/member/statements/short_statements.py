@@ -19,6 +19,7 @@ from remuda.limits import MIB
 from remuda.member.base.core import Core, bug
 from remuda.member.maps.keyed_writes import Outcome
 from remuda.member.queries.constant_rows import constant_rows
+from remuda.member.sessions.replanning import told
 from remuda.member.sessions.statement import Statement
 from remuda.member.statements.query_history import QueryHistory
 from remuda.member.statements.write_statements import KeyedStatements, too_late
@@ -65,8 +66,6 @@ class General(Protocol):
     ) -> None: ...
 
     def failed(self, statement: Statement, error: RemudaError) -> None: ...
-
-    def error_of(self, statement: Statement, error: RemudaError) -> RemudaError: ...
 
     def closed(self, statement: Statement) -> None: ...
 
@@ -139,7 +138,7 @@ class ShortStatements:
         return list(map(pack, constant_rows(read, values)))
 
     def _refuse(self, statement: Statement, error: RemudaError, answer: ShortAnswer) -> None:
-        error = self.general.error_of(statement, error)
+        error = told(statement, error)
         self.history.ended(statement, error, 0, 0)
         answer.failed(error)
 
@@ -256,7 +255,7 @@ class ShortChange:
         if self._answer is None:
             home.general.failed(statement, error)
             return
-        error = home.general.error_of(statement, error)
+        error = told(statement, error)
         home.history.ended(statement, error, 0, 0)
         answer, self._answer = self._answer, None
         answer.failed(error)

@@ -12,7 +12,6 @@ from remuda.datatypes.schema import ViewDefinition
 from remuda.datatypes.values import PhysicalValue
 from remuda.errors import (
     ConnectionBroken,
-    OutcomeUnknown,
     RemudaError,
     TransientError,
 )
@@ -32,9 +31,10 @@ from remuda.member.queries.queries import Queries
 from remuda.member.sequences.calls import SequenceCalls
 from remuda.member.sequences.states import Sequences
 from remuda.member.sessions.client_table import ClientTable
+from remuda.member.sessions.cursor_statements import CursorStatements, QueriesOfCursors
 from remuda.member.sessions.keys import KeyReader
 from remuda.member.sessions.open_transaction import OpenTransaction
-from remuda.member.sessions.replanning import half_done, pause_before_next
+from remuda.member.sessions.replanning import pause_before_next, told
 from remuda.member.sessions.session import TransactionSessions
 from remuda.member.sessions.statement import Client, Statement
 from remuda.member.sessions.statements import TransactionStatements
@@ -82,14 +82,12 @@ from remuda.sql.scope.statements import (
     TruncateStatement,
 )
 from remuda.sql.trees.cluster import AcceptLossTree
+from remuda.sql.trees.cursors import CloseTree, FetchTree
 from remuda.sql.trees.session import ExecuteTree, SessionTree, SetTree, ShowSettingTree
 from remuda.sql.trees.snapshot import tag_of
 from remuda.sql.trees.transaction import TransactionTree
 
 NOTHING = ResultShape(())
-HANDLE_LEAD = 0.005
-"""Seconds between QUERY_HANDLE and what follows it, for Drill's clients: go-drill breaks off when
-a result comes before it has filed the handle, and Drill itself takes longer than that to plan."""
 
 Answering: TypeAlias = Callable[[Statement, Any], Awaitable[Answer]]
 
@@ -142,11 +140,13 @@ class Statements(Wing):
         self._writes = WriteStatements(
             core, peers, commits, queries, self._runs, own, implicit, keyed
         )
-        self._sessions = Sessions(core, plans)
         self.spark = SparkStatements(core, hop, plans, self._runs)
         self._accept_lost = accept_lost
         self._answered_above: dict[type, Answering] = {}
-        self._transactions = TransactionStatements(core, transactions)
+        of_cursors = QueriesOfCursors(queries, hop, self._runs.start, self._runs.active)
+        self.cursors = CursorStatements(core, of_cursors, self._clients.get)
+        self._sessions = Sessions(core, plans, self.cursors.discard)
+        self._transactions = TransactionStatements(core, transactions, self.cursors)
         transactions.on_timeout.append(self.cancel)
         self._definitions = Definitions(
             core,
@@ -201,6 +201,7 @@ class Statements(Wing):
             self._queries.fail(statement.attempt or query, error)
         for cursor in list(client.cursors.values()):
             cursor.drop()
+        client.held.close_all()
 
     def cancel(self, query: QueryId, error: RemudaError) -> None:
         """End a statement, if it runs."""
@@ -325,17 +326,6 @@ class Statements(Wing):
         self._results(statement).finish(error)
         self.closed(statement)
 
-    @staticmethod
-    def error_of(statement: Statement, error: RemudaError) -> RemudaError:
-        """The error that its client is told."""
-        if not isinstance(error, OutcomeUnknown):
-            error = statement.error or error
-            if statement.progress.set_sequence and isinstance(error, TransientError):
-                error = half_done(error)
-        if statement.progress.undone:
-            error = error.knowing(may_have_run=False)
-        return error
-
     def closed(self, statement: Statement) -> None:
         statement.close()
         if statement.transaction is not None:
@@ -343,8 +333,8 @@ class Statements(Wing):
         self._clients.ended(statement)
 
     def _results(self, statement: Statement, shape: ResultShape = NOTHING) -> Results:
-        told = partial(self.error_of, statement)
-        results = Results(statement.wire(shape), statement.row_limit, told)
+        wire = statement.wire(shape)
+        results = Results(wire, statement.row_limit, partial(told, statement))
         watched = self.history.watch(statement)
 
         def finished(error: RemudaError | None, rows: int, size: int) -> None:
@@ -426,6 +416,11 @@ class Statements(Wing):
             case SessionStatement(tree) if isinstance(tree, TransactionTree):
                 ended = await self._transactions.control(statement, tree)
                 self._session_changed(statement, ended.session, ended.tag)
+            case SessionStatement(FetchTree() as tree):
+                await self.cursors.fetch(statement, tree, self._results)
+                self.closed(statement)
+            case SessionStatement(CloseTree() as tree):
+                self._done(statement, self.cursors.close(statement, tree), 0)
             case SessionStatement(tree):
                 await self._change_session(statement, tree)
             case AnalyzeStatement(maps, tag):
@@ -469,6 +464,10 @@ class Statements(Wing):
         """Start the query; from here on the cursor drives it."""
         if query.effects:
             await self._act(statement, query, values)
+            return
+        if query.declares is not None:
+            await self.cursors.declare(statement, query, values)
+            self._done(statement, "DECLARE CURSOR", 0)
             return
         await statement.pause("before_start")
         chosen = await self.spark.chosen(statement, query, values)

@@ -87,6 +87,7 @@ class SystemRelations:
         self._state = state
         self._statistics = statistics
         self._sequences = statements.sequences
+        self._cursors = statements.cursors
         supplies = statements.supplies
         from_catalog = {
             INFORMATION_SCHEMA: information_schema.ROWS,
@@ -111,6 +112,7 @@ class SystemRelations:
             "sys.indexes": self._indexes,
             "sys.settings": self._settings,
             "pg_catalog.pg_settings": self._pg_settings,
+            "pg_catalog.pg_cursors": self._pg_cursors,
             "pg_catalog.pg_sequences": self._pg_sequences,
             **activities.suppliers(),
             **{f"pg_catalog.{name}": self._roles(name) for name in rows_of_roles(())},
@@ -351,6 +353,9 @@ class SystemRelations:
             return rows_of_roles(self._core.access.users(statement.user))[relation]
 
         return rows
+
+    async def _pg_cursors(self, statement: Statement) -> Iterable[Row]:
+        return self._cursors.rows(statement)
 
     async def _pg_settings(self, statement: Statement) -> Iterable[Row]:
         named = [(n, v, d, t, "postmaster") for n, v, d, t in self._all_settings(statement)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from remuda.errors import SqlSyntaxError
+from remuda.errors import NotSupported, SqlSyntaxError
 from remuda.sql.parsing.alternatives import REPLACE
 from remuda.sql.parsing.query_grammar import QueryGrammar
 from remuda.sql.text.lexemes import TokenKind, position_of_token
@@ -167,9 +167,19 @@ class Grammar(QueryGrammar):
         if self.accept("from"):
             args["from_"] = ast.From(this=self.attached_list())
         if self.accept("where"):
+            self._refuse_position()
             args["where"] = ast.Where(this=self.expression())
         self._read_returning(args)
         return ast.Update(**args)
+
+    def _refuse_position(self) -> None:
+        """WHERE CURRENT OF a cursor."""
+        if self.token.word == "current" and self.ahead().word == "of":
+            raise NotSupported(
+                "WHERE CURRENT OF is not supported",
+                hint="Fetch the key of the row with the cursor, and name it: WHERE key = ...",
+                position=position_of_token(self.text, self.token),
+            )
 
     def _assignments(self) -> list[ast.Node]:
         if self.token.kind is TokenKind.END:
@@ -224,6 +234,7 @@ class Grammar(QueryGrammar):
         if self.accept("using"):
             args["using"] = [self.attached_list()]
         if self.accept("where"):
+            self._refuse_position()
             args["where"] = ast.Where(this=self.expression())
         self._read_returning(args)
         return ast.Delete(**args)

@@ -17,6 +17,8 @@ from remuda.sql.parsing.cluster import (
 from remuda.sql.parsing.definitions import DefinitionParser
 from remuda.sql.parsing.explain_options import read_explain_options
 from remuda.sql.parsing.locking import take_locking
+from remuda.sql.parsing.named_cursors import DECLARE, CursorParser
+from remuda.sql.parsing.named_cursors import WORDS as CURSOR_WORDS
 from remuda.sql.parsing.session import WORDS as SESSION_WORDS
 from remuda.sql.parsing.session import SessionParser
 from remuda.sql.parsing.snapshot import WORDS as SNAPSHOT_WORDS
@@ -38,6 +40,7 @@ from remuda.sql.trees import ast
 from remuda.sql.trees.syntax import (
     ChangeTree,
     CreateTree,
+    DeclareTree,
     ExplainTree,
     InsertTree,
     MergeTree,
@@ -52,8 +55,8 @@ _CHANGE_STARTS: Final = frozenset({"insert", "update", "delete", "merge", "trunc
 _STATEMENTS: Final = (
     "SELECT, VALUES, INSERT, SINK INTO, UPDATE, DELETE, MERGE, TRUNCATE, CREATE, ALTER, DROP, "
     "COMMENT, SHOW, DESCRIBE, EXPLAIN, ANALYZE, VACUUM, REINDEX, SET, RESET, PREPARE, EXECUTE, "
-    "DEALLOCATE, DISCARD, BEGIN, START TRANSACTION, COMMIT, END, ROLLBACK, ABORT, SAVEPOINT, "
-    "RELEASE, CANCEL"
+    "DEALLOCATE, DISCARD, DECLARE, FETCH, MOVE, CLOSE, BEGIN, START TRANSACTION, COMMIT, END, "
+    "ROLLBACK, ABORT, SAVEPOINT, RELEASE, CANCEL"
 )
 _SHOWN: Final = (
     "tables", "maps", "mappings", "views", "indexes", "index", "columns", "create",
@@ -61,12 +64,13 @@ _SHOWN: Final = (
 _SHOWN_SNAPSHOTS: Final = ("snapshots", "snapshot")
 _KNOWN_WORDS: Final = frozenset(
     {"call", "copy", "grant", "revoke"}
-    | {"lock", "declare", "fetch", "move", "refresh", "listen", "notify", "load", "checkpoint"}
+    | {"lock", "refresh", "listen", "notify", "load", "checkpoint"}
     | {"replace", "upsert", "use", "from", "pivot", "do", "cluster", "import"}
 )
 _STATEMENT_WORDS: Final = (
     "select", "values", "with", "insert", "sink", "update", "delete", "merge", "truncate",
-    "create", "alter", "drop", "comment", "show", *SESSION_WORDS, "describe", "explain",
+    "create", "alter", "drop", "comment", "show", *SESSION_WORDS, *CURSOR_WORDS, DECLARE,
+    "describe", "explain",
     *TRANSACTION_WORDS, *SNAPSHOT_WORDS, CANCEL,
 )  # fmt: skip
 
@@ -124,6 +128,10 @@ def _parse_single(text: str) -> ParsedStatement:
     if not tokens:
         raise SqlSyntaxError("the statement is empty", position=end_of(text))
     word, rest = tokens[0].word, tokens[1:]
+    if word in CURSOR_WORDS:
+        return ParsedStatement(text, CursorParser(text, tokens).statement(), 0)
+    if word == DECLARE:
+        return _declare(text, tokens)
     if word in SESSION_WORDS:
         return _session(text, word, rest)
     if word == "show":
@@ -160,6 +168,17 @@ def _expressions(text: str, tokens: Sequence[Token]) -> tuple[list[ast.Node], in
     return found, grammar.parameters
 
 
+def _declare(text: str, tokens: list[Token]) -> ParsedStatement:
+    reader = CursorParser(text, tokens)
+    declaration = reader.declaration()
+    rest = tokens[reader.index :]
+    if not rest or rest[0].word not in _QUERY_STARTS:
+        _syntax_error(text, rest, 0)
+    inner = _statement(text, rest)
+    assert isinstance(inner.tree, QueryTree)
+    return ParsedStatement(text, DeclareTree(declaration, inner.tree), inner.parameters)
+
+
 def _explain(text: str, tokens: list[Token]) -> ParsedStatement:
     options, index = read_explain_options(text, tokens)
     if index >= len(tokens):
@@ -170,6 +189,10 @@ def _explain(text: str, tokens: list[Token]) -> ParsedStatement:
         prefix = text[: first.start]
         tree = reader.execute(lambda listed: _expressions(text, listed), prefix)
         return ParsedStatement(text, tree, 0)
+    if first.word == DECLARE:  # the plan is that of the query, as PostgreSQL shows it
+        declared = _declare(text, tokens[index:])
+        assert isinstance(declared.tree, DeclareTree)
+        return ParsedStatement(text, ExplainTree(options, declared.tree.query), declared.parameters)
     inner = _statement(text, tokens[index:])
     explainable = isinstance(inner.tree, QueryTree | InsertTree | ChangeTree | MergeTree)
     if not explainable and not (isinstance(inner.tree, CreateTree) and inner.tree.query):

@@ -1,4 +1,4 @@
-"""SET, RESET, SHOW of settings, PREPARE, EXECUTE, DEALLOCATE, DISCARD, CLOSE, UNLISTEN, ANALYZE."""
+"""SET, RESET, SHOW of settings, PREPARE, EXECUTE, DEALLOCATE, DISCARD, UNLISTEN, ANALYZE."""
 
 from __future__ import annotations
 
@@ -17,7 +17,6 @@ from remuda.sql.parsing.transaction import TransactionParser
 from remuda.sql.text.lexemes import Token, TokenKind, position_of_token
 from remuda.sql.trees import ast
 from remuda.sql.trees.session import (
-    CloseTree,
     DeallocateTree,
     DiscardTree,
     ExecuteTree,
@@ -37,7 +36,6 @@ WORDS: Final = (
     "execute",
     "deallocate",
     "discard",
-    "close",
     "unlisten",
     "analyze",
     "vacuum",
@@ -83,8 +81,6 @@ class SessionParser(TokenReader):
                 return self._deallocate()
             case "discard":
                 return self._discard()
-            case "close":
-                return self._close()
             case "unlisten":
                 return self._unlisten()
             case "vacuum":
@@ -283,12 +279,6 @@ class SessionParser(TokenReader):
                 self.end()
                 return DiscardTree(word)
         return self.fail("Supported: DISCARD ALL, PLANS, SEQUENCES, TEMP.")
-
-    def _close(self) -> CloseTree:
-        position = self.position()
-        name = None if self.accept("all") else self.name().text
-        self.end()
-        return CloseTree(name, position)
 
     def _unlisten(self) -> UnlistenTree:
         if not self.accept("*"):

@@ -16,6 +16,7 @@ from remuda.errors import RemudaError
 from remuda.plan.logical import Logical
 from remuda.sql.scope.notices import Notice, already_there
 from remuda.sql.trees.cluster import CancelTree, ClusterTree
+from remuda.sql.trees.cursors import Declaration
 from remuda.sql.trees.session import SessionTree
 from remuda.sql.trees.snapshot import SnapshotTree
 from remuda.sql.trees.syntax import ExplainOptions, Tree
@@ -116,6 +117,8 @@ class BoundQuery:
     locking: bool = False
     """FOR UPDATE, FOR SHARE."""
     effects: tuple[ItemEffect, ...] = ()
+    declares: Declaration | None = None
+    """The cursor that is declared for it."""
 
 
 @dataclass(frozen=True, slots=True)

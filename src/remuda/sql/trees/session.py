@@ -9,6 +9,7 @@ from typing import Literal, TypeAlias
 from remuda.datatypes.sql import SqlType
 from remuda.errors import Position
 from remuda.sql.trees import ast
+from remuda.sql.trees.cursors import CursorTree
 from remuda.sql.trees.transaction import TransactionTree
 
 
@@ -74,15 +75,6 @@ class DiscardTree:
 
 
 @dataclass(frozen=True, slots=True)
-class CloseTree:
-    """CLOSE of a cursor; ``name`` None: ALL. Sessions have none, since DECLARE is not supported."""
-
-    name: str | None
-    position: Position
-    reads_only: Literal[False] = False
-
-
-@dataclass(frozen=True, slots=True)
 class UnlistenTree:
     """A session listens to no channel, so there is nothing to end."""
 
@@ -96,7 +88,7 @@ SessionTree: TypeAlias = (
     | ExecuteTree
     | DeallocateTree
     | DiscardTree
-    | CloseTree
+    | CursorTree
     | UnlistenTree
     | TransactionTree
 )

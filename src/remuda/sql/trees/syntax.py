@@ -11,6 +11,7 @@ from remuda.errors import Position
 from remuda.sql.text.lexemes import Token
 from remuda.sql.trees import ast
 from remuda.sql.trees.cluster import CancelTree, ClusterTree
+from remuda.sql.trees.cursors import Declaration
 from remuda.sql.trees.names import Name
 from remuda.sql.trees.sequences import (
     AlterSequenceTree,
@@ -30,6 +31,15 @@ class QueryTree:
     root: ast.Node
     locking: bool = False
     reads_only: Literal[True] = True
+
+
+@dataclass(frozen=True, slots=True)
+class DeclareTree:
+    """DECLARE of a cursor: bound as its query."""
+
+    declaration: Declaration
+    query: QueryTree
+    reads_only: Literal[False] = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -365,6 +375,7 @@ class ExplainTree:
 
 Tree: TypeAlias = (
     QueryTree
+    | DeclareTree
     | InsertTree
     | ChangeTree
     | MergeTree
