@@ -30,7 +30,7 @@ class RootSink:
         pages_in_flight: int = PAGES_IN_FLIGHT,
     ) -> None:
         self.page_rows = page_rows
-        self.on_page = on_page
+        self._on_page = on_page
         self.finished = False
         """True after the last page was put: nothing follows what is queued."""
         self._pages_in_flight = pages_in_flight
@@ -39,6 +39,10 @@ class RootSink:
         self._on_demand: Callable[[], None] | None = None
         self._memory: MemoryAccount | None = None
         self._cleared = False
+
+    def tell(self, on_page: Callable[[], None]) -> None:
+        """``on_page``: see the class."""
+        self._on_page = on_page
 
     def attach(self, on_demand: Callable[[], None], memory: MemoryAccount | None = None) -> None:
         """The fragment's wake-up, set when the fragment is built, and the account that the pages
@@ -70,7 +74,7 @@ class RootSink:
             self.finished = self.finished or last
             if last:
                 self._on_demand = None
-            on_page = self.on_page
+            on_page = self._on_page
         if unwanted:
             self._release(page)
         if on_page is not None and (was_empty or last):
@@ -105,7 +109,7 @@ class RootSink:
         """Nobody takes pages any more. What a query leaves behind must not hang together in a
         circle: the collector of cycles seldom runs, and members would grow until it does."""
         with self._lock:
-            self.on_page = self._on_demand = None
+            self._on_page = self._on_demand = None
 
     @property
     def exhausted(self) -> bool:

@@ -85,7 +85,7 @@ class Member(Rooms):
 
     async def _listen(self) -> None:
         config, network = self.core.config, self.core.world.network
-        protection = self.core.defences = defences(config, self.core.world)
+        protection = self.core.protect(defences(config, self.core.world))
         users, verifier = known_users(self.core, self.password_checks)
         tls = protection.listening.get(ChannelKind.USER)
         await self.metrics.listen(tls, verifier)
@@ -119,8 +119,7 @@ class Member(Rooms):
                 tls=protection.listening.get(kind),
                 guard=protection.guard(kind, verifier),
             )
-        self.core.info = replace(
-            self.core.info,
+        self.core.listens(
             user_port=self._servers[ChannelKind.USER].address[1],
             control_port=self._servers[ChannelKind.CONTROL].address[1],
             data_port=self._servers[ChannelKind.DATA].address[1],

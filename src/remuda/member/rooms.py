@@ -169,7 +169,7 @@ class Rooms:
             leave=core.departure.drain,
             accept_lost=self.lost.accept,
         )
-        self.transactions.guarding = self.statements.uniques
+        self.transactions.guard_by(self.statements.uniques)
         self.statement_requests = StatementRequests(core, self.statements)
         self.catalog_requests = CatalogRequests(core, self.catalog, self.statistics)
         self.postgres = PostgresWing(core, peers, self.statements, self.queries, self.plans)

@@ -369,7 +369,7 @@ def test_rows_of_jobs_arrive_before_and_after_a_map_is_altered(in_cluster: Any) 
         await client.sql("CREATE TABLE t (k BIGINT PRIMARY KEY, v BIGINT)")
         member = cluster.member(1)
         rows, theirs = member.job_rows, member.core.view.partitions_of(2)
-        rows.incoming = lambda: theirs
+        rows.await_copies(lambda: theirs)
         jobs = [member.commits.new_job() for _ in range(2)]
         for job in jobs:
             schema, batch = await rows_of_job(client)

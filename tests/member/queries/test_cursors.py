@@ -48,7 +48,7 @@ def cursor_of(sink: RootSink, wire: Wire) -> Cursor:
     channel: Any = SimpleNamespace(closed=False, writable=True, on_writable=[])
     results: Any = wire
     cursor = Cursor(results, channel, sink, on_finished=lambda: None, on_broken=lambda error: None)
-    sink.on_page = cursor.pump
+    sink.tell(cursor.pump)
     return cursor
 
 

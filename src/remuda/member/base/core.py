@@ -6,6 +6,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Collection, Coroutine, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 from typing import Any, TypeVar
 
@@ -39,7 +40,7 @@ from remuda.member.base.pulse import Pulse
 from remuda.member.metrics.measures import Measures
 from remuda.member.metrics.traces import traces_to
 from remuda.member.security.audit import Audit
-from remuda.member.security.defences import no_defences
+from remuda.member.security.defences import Defences, no_defences
 from remuda.member.state.catalog_news import CatalogNews
 from remuda.member.state.constraints import Constraints
 from remuda.member.state.departure import Departure
@@ -140,6 +141,31 @@ class Core:
         """Of the log that there is by then. Raises DiskFull."""
         if self.wal.active:
             self.wal.require_room()
+
+    # --- this member --------------------------------------------------------------------------
+
+    def listens(self, *, user_port: int, control_port: int, data_port: int) -> None:
+        """Its channels have these ports."""
+        self.info = replace(
+            self.info, user_port=user_port, control_port=control_port, data_port=data_port
+        )
+
+    def comes_back(self, former: int) -> None:
+        """Its folder says that it had the number ``former``."""
+        self.info = replace(self.info, former=former)
+
+    def protect(self, defences: Defences) -> Defences:
+        """From now on its channels are protected so."""
+        self.defences = defences
+        return defences
+
+    def note_in(self, wal: NoWal) -> None:
+        """What is to outlive the process is noted in ``wal``."""
+        self.wal = wal
+
+    def members_leave(self, members: frozenset[int]) -> None:
+        """These want to leave, and are to keep nothing."""
+        self.leaving = members
 
     # --- time ---------------------------------------------------------------------------------
 

@@ -88,8 +88,7 @@ class JobRows(Wing):
         """Why a receiver did not take rows: it cannot get its copy."""
         self.promised = False
         """The receivers may be copies at any time: nothing is acknowledged that they lack."""
-        self.incoming: Callable[[], Collection[int]] = tuple
-        """Partitions that this member is being given."""
+        self._incoming: Callable[[], Collection[int]] = tuple
         self.on_arrival: list[Callable[[str], None]] = []
         """Called with each job of which rows come from other members."""
         self._arriving: dict[tuple[int, int], StagedFrames] = {}
@@ -105,6 +104,10 @@ class JobRows(Wing):
         return Routes(
             control={RpcType.STAGE_ROWS: stage, RpcType.MOVES_PAUSE: self.pauses.on_pause}
         )
+
+    def await_copies(self, partitions: Callable[[], Collection[int]]) -> None:
+        """``partitions()`` are being given to this member: it keeps rows of them, too."""
+        self._incoming = partitions
 
     # --- a move of partitions -------------------------------------------------------------------
 
@@ -300,7 +303,7 @@ class JobRows(Wing):
         partitions = Router(schema).partitions(batch)
         has = present(partitions)
         backed_up = has & self._places().backups.get(core.number, 0)
-        arriving = has & ~backed_up & bits(self.incoming())
+        arriving = has & ~backed_up & bits(self._incoming())
         if has & ~backed_up & ~arriving:
             raise ViewChanged(f"member {core.number} keeps no backup of all rows")
         if backed_up:

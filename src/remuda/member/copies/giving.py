@@ -106,8 +106,6 @@ class Giving(Wing):
         """Nothing is to be done, so each beat looks again."""
         self._looked: tuple[object, ...] = ()
         """The state in which the last look found nothing to do."""
-        self.leaving: frozenset[int] = frozenset()
-        """Members that are to keep nothing."""
         self.moved = 0
         """Rows that were sent."""
         self._refused = ""
@@ -149,7 +147,7 @@ class Giving(Wing):
 
     def _leaving(self, members: frozenset[int]) -> None:
         """These members want to leave: they are to keep nothing."""
-        self.leaving = self._core.leaving = members
+        self._core.members_leave(members)
         self._changed.set()
 
     # --- what to do next ----------------------------------------------------------------------
@@ -243,7 +241,7 @@ class Giving(Wing):
         if core.view.unreachable:
             doubtful = self._transactions.shell.parts.in_doubt()
         returning, awaited = self._membership.leavers.returning, self._awaited()
-        looked = (core.view, together, self.leaving, doubtful, returning, awaited)
+        looked = (core.view, together, core.leaving, doubtful, returning, awaited)
         if looked == self._looked:  # its view by identity, mostly
             return None
         move = movement.next_move(
@@ -251,7 +249,7 @@ class Giving(Wing):
             core.number,
             self._copies,
             together,
-            self.leaving,
+            core.leaving,
             doubtful,
             returning,
             awaited,
@@ -527,7 +525,7 @@ class Giving(Wing):
     def progress(self) -> dict[str, int]:
         """For the log and the system relations."""
         return {
-            **movement.progress(self._core.view, self._copies, self.leaving),
+            **movement.progress(self._core.view, self._copies, self._core.leaving),
             "rows_moved": self.moved,
             "bytes_moved": self.moved_bytes,
         }

@@ -79,7 +79,7 @@ class Receiving(Wing):
         self.former = FormerCopies(core)
         """What the member's folder has."""
         self._job_rows = job_rows
-        job_rows.incoming = self._partitions
+        job_rows.await_copies(self._partitions)
         self._core = core
         self._peers = peers
         self._transactions = transactions

@@ -39,7 +39,7 @@ class PulledQuery:
         self._error: RemudaError | None = None
         sink = self._sink = start.sink
         news = self._news
-        sink.on_page = lambda: hop(news.set)
+        sink.tell(lambda: hop(news.set))
         active[query] = start.read_timestamp
         queries.begin(query, start, self._on_end)
 

@@ -117,7 +117,8 @@ class Checkpoints:
             sync=True,
         )
         await group.safe()
-        self.number = self._wal.checkpoint = head.number
+        self.number = head.number
+        self._wal.checkpointed(head.number)
         self.rows = rows
         await self._offload.result(partial(self._retire, head))
         log.info(

@@ -348,6 +348,10 @@ class MemberWal(NoWal):
 
     # --- state --------------------------------------------------------------------------------
 
+    def checkpointed(self, number: int) -> None:
+        """A checkpoint has all records up to ``number``."""
+        self.checkpoint = number
+
     @property
     def may_checkpoint(self) -> bool:
         """Not between a job's commit in the log and in the stores, and not while something is open

@@ -63,7 +63,11 @@ class MapChanges(Wing):
         self._commits = commits
         self._maps = maps
         self.known = EntryChanges()
-        self.transactional: ChangesInTransaction | None = None
+        self._transactional: ChangesInTransaction | None = None
+
+    def serve_transactions(self, served: ChangesInTransaction) -> None:
+        """Requests in transactions go to ``served``."""
+        self._transactional = served
 
     def routes(self) -> Routes:
         return Routes(
@@ -233,11 +237,11 @@ class MapChanges(Wing):
         with_rows: bool,
     ) -> None:
         if message.transaction:
-            if self.transactional is None:
+            if self._transactional is None:
                 raise NotSupported(
                     f"member {self._core.number} is starting", hint="Try again in a moment."
                 )
-            self.transactional.on_change(
+            self._transactional.on_change(
                 call, message.transaction, found, keys, change, with_rows=with_rows
             )
             return

@@ -67,7 +67,7 @@ class Maps(Wing):
         columns = ColumnPuts(core, peers, commits, forwarding, transactions, self)
         self.on_put_batch = columns.on_put_batch
         self._open: dict[int, OpenMap] = {}
-        self.transactional: InTransaction | None = None
+        self._transactional: InTransaction | None = None
 
     def open(self, name: str, map_id: int = 0, version: int = 0) -> OpenMap:
         """Raises UndefinedMap, SchemaChanged."""
@@ -94,6 +94,10 @@ class Maps(Wing):
             return known
         return self.open(message.map, message.map_id, message.schema_version)
 
+    def serve_transactions(self, served: InTransaction) -> None:
+        """Requests in transactions go to ``served``."""
+        self._transactional = served
+
     def routes(self) -> Routes:
         return Routes(
             calls={
@@ -106,9 +110,9 @@ class Maps(Wing):
         )
 
     def in_transaction(self) -> InTransaction:
-        if self.transactional is None:
+        if self._transactional is None:
             raise NotServed(f"member {self._core.number} is starting")
-        return self.transactional
+        return self._transactional
 
     def serve_in_transaction(self, call: Call) -> None:
         """A batch of rows that belongs to a transaction."""

@@ -378,7 +378,7 @@ class Forming:
         handshake, too, which number it had."""
         folder = None if self._recovery is None else self._recovery.state
         if folder is not None:
-            self._core.info = replace(self._core.info, former=folder.number)
+            self._core.comes_back(folder.number)
         pause = RETRY_FIRST
         while not self.formed.is_set():
             try:

@@ -90,7 +90,8 @@ class Recovery:
         self._ends = ends
         self._flushing = Offload(core.world.workers, "log")
         self._imaging = Offload(core.world.workers, "checkpoint")
-        core.wal = self.wal = MemberWal(core, self._begin, self._view_changed, self._voted)
+        self.wal = MemberWal(core, self._begin, self._view_changed, self._voted)
+        core.note_in(self.wal)
         self.checkpoints: Checkpoints | None = None
         self._folder: Folder | None = None
         self._opened: OpenedLog | None = None

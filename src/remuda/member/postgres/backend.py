@@ -120,7 +120,7 @@ class Backend:
         self.secret = secret
         self._named: ClientSession | None = None
         """The session of a statement that knew the prepared statements of messages."""
-        client.session = self._started_with(startup)
+        client.goes_on_with(self._started_with(startup))
         client.portals.serve(PortalCursors(self._machine, self._pulled, self._close_portals))
         self._short_ways = ShortWays(
             services.core, services.statements, services.plans, outlet, client, self
@@ -521,7 +521,7 @@ class Backend:
         self._machine.deallocated([name for name in names if name not in session.prepared])
         for name in names & session.prepared.keys():
             session = session.with_prepared(name, None)
-        self._client.session = session
+        self._client.goes_on_with(session)
 
     def _statement_ended(self, run: ResultRun, end: End) -> None:
         named, self._named = self._named, None

@@ -36,7 +36,8 @@ class TransactionService(Wing):
         openings = Openings(core, self.sessions)
         served = TransactionMaps(core, maps, self.sessions, self.keys, openings)
         self._requests = TransactionRequests(core, self.sessions, openings, served)
-        maps.transactional = changes.transactional = served
+        maps.serve_transactions(served)
+        changes.serve_transactions(served)
 
     def routes(self) -> Routes:
         user: Requests = {

@@ -51,6 +51,8 @@ from remuda.transaction.number_blocks import StatementNumbers
 from remuda.transaction.states import COMMITTING
 from remuda.world import Clock
 
+_COMMITTING_LATER = (PlannedQuery, PlannedInsert, PlannedChange, PlannedExplain)
+"""Statements that say themselves when they commit; others may take effect from the start on."""
 _WRITING = (PlannedInsert, PlannedChange, PlannedExplain, CreateAsStatement, TruncateStatement)
 
 # Read once: an enumeration's attribute is a slow lookup.
@@ -117,6 +119,54 @@ class Progress:
     on_notice: Callable[[Notice], None] | None = None
     """Told of what the client should know although the statement succeeds; None: its channel has no
     message for that."""
+
+    def failed(self, error: RemudaError | None) -> None:
+        """Others end it with ``error``."""
+        self.error = error
+        if error is not None:
+            if self.on_error is not None:
+                self.on_error(error)
+            if self.pauses is not None:
+                self.pauses.release()
+
+    @contextlib.contextmanager
+    def telling(self, on_error: Callable[[RemudaError], None]) -> Iterator[None]:
+        """``on_error`` is told when others end it meanwhile."""
+        self.on_error = on_error
+        try:
+            yield
+        finally:
+            self.on_error = None
+
+    def served_by(self, query: QueryId | None) -> None:
+        """A further query serves it."""
+        self.attempt = query
+
+    def runs_as(self, found: Planned, *, in_transaction: bool) -> None:
+        """It is about to run."""
+        self.defines = isinstance(found, DEFINING)
+        self.alone = not in_transaction and isinstance(found, _WRITING)
+        if self.taken is not None:
+            self.attempts()
+        self.committing = False
+        self.undone = isinstance(found, _COMMITTING_LATER)
+
+    def begins(self) -> None:
+        """It has changed nothing yet: an earlier attempt, if there was one, was undone."""
+        self.undone = True
+        self.committing = False
+
+    def commits(self) -> None:
+        """From now on it may take effect, whatever error it ends with."""
+        self.undone = False
+
+    def commits_rows(self) -> None:
+        """``commits``, by a commit that begins at once and is not given up."""
+        self.undone = False
+        self.committing = True
+
+    def goes_to_spark(self) -> None:
+        self.on_spark = True
 
     def notice(self, *notices: Notice) -> None:
         if self.on_notice is not None:
@@ -212,11 +262,7 @@ class Statement:
 
     @error.setter
     def error(self, error: RemudaError | None) -> None:
-        self.progress.error = error
-        if error is not None and self.progress.on_error is not None:
-            self.progress.on_error(error)
-        if error is not None and self.progress.pauses is not None:
-            self.progress.pauses.release()
+        self.progress.failed(error)
 
     @property
     def attempt(self) -> QueryId | None:
@@ -225,7 +271,7 @@ class Statement:
 
     @attempt.setter
     def attempt(self, query: QueryId | None) -> None:
-        self.progress.attempt = query
+        self.progress.served_by(query)
 
     def pauses_at(self, place: str) -> bool:
         return self.progress.pauses is not None and self.progress.pauses.holds(place)
@@ -239,13 +285,7 @@ class Statement:
 
     def runs(self, found: Planned) -> None:
         """It is about to run. What changes maps by a query says itself when it commits."""
-        self.progress.defines = isinstance(found, DEFINING)
-        self.progress.alone = self.transaction is None and isinstance(found, _WRITING)
-        if self.progress.taken is not None:
-            self.progress.attempts()
-        self.begins()
-        if not isinstance(found, PlannedQuery | PlannedInsert | PlannedChange | PlannedExplain):
-            self.commits()
+        self.progress.runs_as(found, in_transaction=self.transaction is not None)
 
     @property
     def commits_now(self) -> bool:
@@ -255,36 +295,24 @@ class Statement:
             transaction is not None and transaction.state in COMMITTING
         )
 
-    def begins(self) -> None:
-        """It has changed nothing yet: an earlier attempt, if there was one, was undone."""
-        self.progress.undone = True
-        self.progress.committing = False
-
-    def commits(self) -> None:
-        """From now on it may take effect, whatever error it ends with."""
-        self.progress.undone = False
-
     def commits_rows(self) -> None:
-        """``commits``, by a commit that begins at once and is not given up."""
+        """A commit begins at once and is not given up. Raises as ``check``."""
         self.check()
-        self.commits()
-        self.progress.committing = True
+        self.progress.commits_rows()
 
     async def interruptible(self, wait: Coroutine[Any, Any, T]) -> T:
         """Gives what ``wait`` gives. It is cancelled when the statement is not wanted any more.
         Raises as ``check``."""
         task = asyncio.ensure_future(wait)
-        self.progress.on_error = lambda _: _cancel(task)
-        try:
-            if self.error is not None:
-                task.cancel()
-            return await task
-        except asyncio.CancelledError:
-            if self.error is None:
-                raise
-            raise self.error from None
-        finally:
-            self.progress.on_error = None
+        with self.progress.telling(lambda _: _cancel(task)):
+            try:
+                if self.error is not None:
+                    task.cancel()
+                return await task
+            except asyncio.CancelledError:
+                if self.error is None:
+                    raise
+                raise self.error from None
 
     def with_numbers(self) -> ClientSession | None:
         """The session with the numbers of sequences that it has taken; None: it has taken none."""
@@ -340,6 +368,9 @@ class Client:
     """Cursors that have outlived their transactions."""
     portals: ClientPortals = field(default_factory=ClientPortals)
     """Of a client of PostgreSQL."""
+
+    def goes_on_with(self, session: ClientSession) -> None:
+        self.session = session
 
 
 def readable(text: str) -> str:

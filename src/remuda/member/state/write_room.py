@@ -61,6 +61,9 @@ class _MapRoom:
     limit: int
     held: int
 
+    def hold(self, size: int) -> None:
+        self.held += size
+
 
 class WriteRoom:
     """The room for writes of one member; everything on the loop's thread."""
@@ -240,7 +243,7 @@ class WriteRoom:
         for map_id, size in wanted.items():
             self._require_map(self._stores[map_id].schema, size)
         for map_id, size in wanted.items():
-            self._maps[map_id].held += size
+            self._maps[map_id].hold(size)
 
     # --- many rows ----------------------------------------------------------------------------
 
@@ -264,7 +267,7 @@ class WriteRoom:
         self._require_memory(size, use)
         if primary and not removal and schema.map_id in self._maps:
             self._require_map(schema, size)
-            self._maps[schema.map_id].held += size
+            self._maps[schema.map_id].hold(size)
         return size
 
     def admit(self, size: int, *, removal: bool = False) -> None:
@@ -300,7 +303,7 @@ class WriteRoom:
         room = self._maps.get(store.schema.map_id) if self._maps else None
         if room is not None:
             self._require_map(store.schema, size)
-            room.held += size
+            room.hold(size)
         self.stored.admit(size)
 
     # --- indexes ------------------------------------------------------------------------------
@@ -317,7 +320,7 @@ class WriteRoom:
         self._require_memory(2 * all_copies, Use.ROWS, "an index")
         if schema.map_id in self._maps:
             self._require_map(schema, size, "index")
-            self._maps[schema.map_id].held += size
+            self._maps[schema.map_id].hold(size)
         self.stored.admit(all_copies)
 
     # --- refusals -----------------------------------------------------------------------------

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 from typing import Final
 
 from remuda.errors import QueryTimeout, RemudaError
@@ -67,11 +68,11 @@ class AdmissionGate:
         if future.done():
             future.result()
         else:
-            progress.on_error = lambda error: self._withdraw(statement.query, error)
+            withdraw = partial(self._withdraw, statement.query)
             try:
-                await future
+                with progress.telling(withdraw):
+                    await future
             finally:
-                progress.on_error = None
                 self._waiting.pop(statement.query, None)
                 progress.queued += self._core.world.clock.monotonic() - now
                 if future.cancelled():

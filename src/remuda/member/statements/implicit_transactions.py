@@ -55,7 +55,7 @@ class ImplicitTransactions:
             timeout=statement.timeout,
         )
         transaction.implicit = True
-        statement.begins()
+        statement.progress.begins()
         # A query id serves once; the first one is what the client may cancel.
         query = self._queries.new_id() if attempt else statement.query
         try:

@@ -298,7 +298,7 @@ class Runs:
 
         sink = start.sink
         assert sink is not None
-        sink.on_page = lambda: self._hop(news.set)
+        sink.tell(lambda: self._hop(news.set))
         self.active[statement.query] = start.read_timestamp
         initiated: Initiated = self._queries.begin(statement.query, start, ended)
         try:

@@ -63,6 +63,13 @@ class SparkRun:
     def query(self) -> QueryId:
         return self.statement.query
 
+    def tell(
+        self, on_end: Callable[[RemudaError | None], None], on_page: Callable[[], None]
+    ) -> None:
+        """Of its end, and of every page."""
+        self.on_end = on_end
+        self.sink.tell(on_page)
+
 
 @dataclass(eq=False)
 class _Service:
@@ -116,7 +123,7 @@ class SparkServices:
 
     def begin(self, run: SparkRun) -> None:
         """Its end is told even if no service takes it."""
-        run.statement.progress.on_spark = True
+        run.statement.progress.goes_to_spark()
         self._queue.append(run)
         self._hand_out()
         self._watch_services()

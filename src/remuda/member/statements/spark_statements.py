@@ -154,8 +154,7 @@ class SparkStatements:
             on_finished=over,
             on_broken=lambda _: self.services.end(run),
         )
-        run.on_end = cursor.ended
-        run.sink.on_page = lambda: self._hop(cursor.pump)
+        run.tell(cursor.ended, lambda: self._hop(cursor.pump))
         run.client.cursors[statement.query] = cursor
         self._runs.active[run.query] = run.at
         self._limit(statement, cursor.ended)

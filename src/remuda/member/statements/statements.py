@@ -495,7 +495,7 @@ class Statements(Wing):
             on_broken=lambda error: self._queries.fail(run.query, error),
             again=lambda error: self._run_again(statement, run.query, error),
         )
-        sink.on_page = lambda: self._hop(cursor.pump)
+        sink.tell(lambda: self._hop(cursor.pump))
         client.cursors[statement.query] = cursor
         if statement.pauses_at("before_first_page"):
             cursor.held = True

@@ -113,14 +113,14 @@ class KeyedStatements:
             values += clock_values(keyed.clock_parameters, statement.started, statement.session)
         progress, writes, query = statement.progress, self._writes, statement.query
         clock = self._core.world.clock
-        statement.commits()
+        statement.progress.commits()
 
         def waits() -> None:
             progress.wait_began(clock.monotonic())
 
         def heard(outcome: Outcome) -> None:
             if isinstance(outcome, RemudaError) and not outcome.may_have_run:
-                statement.begins()
+                statement.progress.begins()
             answered(outcome)
 
         try:
@@ -218,7 +218,7 @@ class WriteStatements:
         values: tuple[PhysicalValue, ...],
         profiles: list[FragmentProfile] | None,
     ) -> int:
-        statement.begins()
+        statement.progress.begins()
         statement.progress.attempts()
         if profiles is not None:
             profiles.clear()
@@ -265,7 +265,7 @@ class WriteStatements:
 
     async def _take_turn(self, statement: Statement, map_id: int, job: str) -> None:
         """An attempt before this one, if there was one, was undone."""
-        statement.begins()
+        statement.progress.begins()
         progress, clock = statement.progress, self._core.world.clock
         progress.job = job
         progress.wait_began(clock.monotonic())
@@ -302,7 +302,7 @@ class WriteStatements:
             # A query id serves once; the first one is what the client may cancel.
             run = replace(statement, query=self._queries.new_id()) if attempt else statement
             statement.attempt = run.query
-            statement.begins()
+            statement.progress.begins()
             statement.progress.attempts()
             start = await self._runs.start(run, found.source, values, INTERNAL_PAGE_ROWS)
             statement.check()

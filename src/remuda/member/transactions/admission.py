@@ -58,13 +58,22 @@ class Admission:
         """Keys that are to be free before something is taken."""
         self._watching = False
         """Whether ``check`` follows the end of any part."""
-        self.take: Take = lambda _sender, _message, _work: None
+        self._take: Take = lambda _sender, _message, _work: None
         """Gets what may be prepared now."""
-        self.must_wait: Callable[[Address, PartWork], bool] = lambda _address, _work: False
+        self._must_wait: Callable[[Address, PartWork], bool] = lambda _address, _work: False
         """See ``Validation.must_wait``."""
-        self.doubt: Callable[[Address, PartWork], RemudaError | None] = lambda _address, _work: None
+        self._doubt: Callable[[Address, PartWork], RemudaError | None] = lambda _address, _work: (
+            None
+        )
         """Why what a part would wait for may take long: it is in doubt."""
         self._waiters: list[Callable[[], None]] = []
+
+    def admit_by(self, take: Take, must_wait: Callable[[Address, PartWork], bool]) -> None:
+        """``take`` gets what may be prepared now."""
+        self._take, self._must_wait = take, must_wait
+
+    def ask_for_doubts(self, doubt: Callable[[Address, PartWork], RemudaError | None]) -> None:
+        self._doubt = doubt
 
     def __len__(self) -> int:
         return len(self._waiting) + len(self._waiters)
@@ -94,7 +103,7 @@ class Admission:
         address = (message.transaction, partition)
         if address in self._waiting:
             return False
-        doubt = self.doubt(address, work)
+        doubt = self._doubt(address, work)
         if doubt is not None:
             self._refused[address] = doubt
             return True
@@ -115,7 +124,7 @@ class Admission:
 
     def is_open(self, address: Address, work: PartWork) -> bool:
         """Whether a part may be prepared now."""
-        return self.doubt(address, work) is None and self._reason(address, work) is None
+        return self._doubt(address, work) is None and self._reason(address, work) is None
 
     def _reason(self, address: Address, work: PartWork) -> str | None:
         return self.obstacle(address[1], work.map_ids) or self._settling(address, work)
@@ -130,7 +139,7 @@ class Admission:
                 self._watched.add(held)
                 self._pending.when_free(*held, partial(self._freed, held))
             return "an older transaction is about to commit a row that it needs"
-        if self.must_wait(address, work):
+        if self._must_wait(address, work):
             if not self._watching:
                 self._watching = True
                 self._pending.when_changed(self._changed_something)
@@ -164,7 +173,7 @@ class Admission:
             return
         now = self._core.world.clock.monotonic()
         for address, waiting in list(self._waiting.items()):
-            doubt = self.doubt(address, waiting.work)
+            doubt = self._doubt(address, waiting.work)
             reason = self._reason(address, waiting.work)
             if reason is not None and reason != waiting.reason:
                 waiting.reason = reason
@@ -175,7 +184,7 @@ class Admission:
                 continue
             if doubt is not None or reason is not None:
                 self._refused[address] = doubt or self._too_long(waiting)
-            self.take(waiting.sender, waiting.message, {address[1]: waiting.work})
+            self._take(waiting.sender, waiting.message, {address[1]: waiting.work})
             self._refused.pop(address, None)
 
     def _too_long(self, waiting: Waiting) -> RemudaError:

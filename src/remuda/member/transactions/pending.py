@@ -60,8 +60,12 @@ class PendingParts:
         self.on_lower: list[tuple[Collection[object], Callable[[int], None]]] = []
         """While somebody is in the collection, called with a map id when readers of it that wait
         may go on."""
-        self.on_wait: Callable[[], None] = lambda: None
+        self._on_wait: Callable[[], None] = lambda: None
         """Called when somebody waits until nobody holds a key, a map or a partition."""
+
+    def tell_of_waits(self, hurry: Callable[[], None]) -> None:
+        """``hurry`` is called when somebody waits for the end of a part."""
+        self._on_wait = hurry
 
     def __len__(self) -> int:
         return len(self.parts)
@@ -378,7 +382,7 @@ class PendingParts:
         """Call ``action`` when nobody holds the key any more, first come, first served. It must
         ask again, since others may have been faster."""
         self._waiting.setdefault((map_id, key), deque()).append(action)
-        self.on_wait()
+        self._on_wait()
 
     def _serve(self, held: Held) -> None:
         waiting = self._waiting.get(held)
@@ -409,12 +413,12 @@ class PendingParts:
     def when_settled(self, map_id: int, action: Callable[[], None]) -> None:
         """Call ``action`` once no part that concerns the map is pending (not at once)."""
         self._settled.setdefault(map_id, []).append(action)
-        self.on_wait()
+        self._on_wait()
 
     def when_changed(self, action: Callable[[], None]) -> None:
         """Call ``action`` when a part is not pending any more."""
         self._changed.append(action)
-        self.on_wait()
+        self._on_wait()
 
     @property
     def awaited(self) -> bool:

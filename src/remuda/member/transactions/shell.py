@@ -65,6 +65,10 @@ class TransactionShell:
         self._nears: dict[tx.TransactionId, Leading] = {}
         self._to_me: deque[tx.Message] = deque()
         self._inbox = Inbox(self._arrived)
+        self._rows = 0
+        """Written or prepared so far."""
+        self._rows_before = 0
+        """Before this step."""
         self._stepping = False
         self._heard: Heard = {}
         self._finished = Finished(core, self._nears, self._heard)
@@ -93,9 +97,8 @@ class TransactionShell:
         self.layout = ViewLayout(self._core.view, self._receivers)
         self._parts = Parts(self._core.number, self.layout, resend=RESEND)
         self.outgoing.enter(self.layout.number)
-        self.admission.take = self._take_prepare
-        self.admission.must_wait = self.validation.must_wait
-        self.pending.on_wait = self.outgoing.hurry
+        self.admission.admit_by(self._take_prepare, self.validation.must_wait)
+        self.pending.tell_of_waits(self.outgoing.hurry)
         self._ticker = self._core.spawn(self._tick(), "transaction checks")
 
     def close(self) -> None:
@@ -223,6 +226,7 @@ class TransactionShell:
     # --- messages -----------------------------------------------------------------------------
 
     def on_messages(self, request: Request) -> None:
+        self._rows_before = self._rows
         frame = control_pb2.PartMessages.FromString(request.pbody)
         context = frame.context
         try:
@@ -245,13 +249,15 @@ class TransactionShell:
         if frame.messages:
             self._inbox.hear(sender, frame.messages)
 
-    def _arrived(self, sender: int, message: Item) -> None:
+    def _arrived(self, sender: int, message: Item) -> int:
+        """The number of rows that were written or prepared."""
+        before = self._rows
         try:
             if isinstance(message, control_pb2.AlonePart):
                 alone = decode_alone(message, sender)
                 if self._keep_alone(sender, alone):
-                    self._inbox.rows += len(message.writes)
-                    return
+                    self._rows += len(message.writes)
+                    return len(message.writes)
                 decoded: tx.Message = alone
             elif isinstance(message, control_pb2.PartMessage):
                 decoded = decode_message(message)
@@ -259,8 +265,9 @@ class TransactionShell:
                 decoded = message
         except RemudaError as error:
             log.warning("a message of member %d about a part: %s", sender, error.message)
-            return
+            return 0
         self._step(self._receive, sender, decoded)
+        return self._rows - before
 
     def _near_hears(self, sender: int, message: tx.ToNear) -> None:
         if isinstance(message, tx.Vote) and message.refusal is None:
@@ -287,7 +294,7 @@ class TransactionShell:
                 self._perform(effects)
                 self._prepare(sender, last)
             case tx.KeepAll():
-                self._inbox.rows += self._asked_last.keep_all(sender, message, self._parts)
+                self._rows += self._asked_last.keep_all(sender, message, self._parts)
             case tx.Finish():
                 self._note_awaited(message)
                 self._perform(self._parts.on_message(sender, message))
@@ -339,7 +346,7 @@ class TransactionShell:
         try:
             action(*args, **kwargs)
             while self._to_me:
-                if self._inbox.rows >= ROWS_PER_STEP:
+                if self._rows - self._rows_before >= ROWS_PER_STEP:
                     self._hear_later()
                     break
                 message = self._to_me.popleft()
@@ -352,6 +359,7 @@ class TransactionShell:
 
     def _hear_later(self) -> None:
         """Enough was written in this step."""
+        self._rows_before = self._rows
         for message in self._to_me:
             self._inbox.put(self._core.number, message)
         self._to_me.clear()
@@ -368,7 +376,7 @@ class TransactionShell:
                 case tx.KeepHere(transaction, partition, timestamp, work):
                     assert isinstance(work, PartWork)
                     self._core.clock.observe(timestamp)
-                    self._inbox.rows += len(work.writes)
+                    self._rows += len(work.writes)
                     address, waits = (transaction, partition), self._serves(partition)
                     self.pending.add(address, work, timestamp, readers_wait=waits)
                     self._note_prepared(address, work, timestamp)
@@ -388,7 +396,7 @@ class TransactionShell:
         if refusal is not None:
             self._perform(self._parts.refused_here(address, refusal))
             return
-        self._inbox.rows += len(work.writes)
+        self._rows += len(work.writes)
         timestamp = self._core.timestamp()
         self.pending.add(address, work, timestamp, readers_wait=True)
         self._note_prepared(address, work, timestamp)
@@ -423,7 +431,7 @@ class TransactionShell:
         clock = self._core.clock
         if timestamp > clock.last:
             clock.observe(timestamp)
-        self._inbox.rows += len(part.work.writes)
+        self._rows += len(part.work.writes)
         self._applying.apply(address[1], part.work, timestamp)
         if wal.active:
             wal.part_committed(address, part.work, timestamp, end.partitions)

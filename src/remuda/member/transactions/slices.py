@@ -22,7 +22,7 @@ ROWS_PER_RESEND: Final = 2_000
 """For each so many rows, a near member waits that much longer before it asks again."""
 
 Item = control_pb2.PartMessage | control_pb2.AlonePart | tx.Message
-Take = Callable[[int, Item], None]
+Take = Callable[[int, Item], int]
 
 
 def rows_of(message: tx.Message) -> int:
@@ -61,14 +61,13 @@ def slices(message: tx.Prepare) -> Iterator[tx.Prepare]:
 
 
 class Inbox:
-    """What has come and is not carried out yet, in the order in which it came."""
+    """What has come and is not carried out yet, in the order in which it came. ``take`` carries an
+    item out, and says how many rows that took."""
 
     def __init__(self, take: Take) -> None:
         self._take = take
         self._waiting: deque[tuple[int, Item]] = deque()
         self._later = False
-        self.rows = 0
-        """Written or prepared in this step; whoever carries messages out counts them."""
 
     def __len__(self) -> int:
         return len(self._waiting)
@@ -83,13 +82,13 @@ class Inbox:
             if not self._later:
                 self._go_on()
             return
-        self.rows = 0
+        rows = 0
         for item in items:
-            if self.rows >= ROWS_PER_STEP or self._waiting:
+            if rows >= ROWS_PER_STEP or self._waiting:
                 self._waiting.append((sender, item))
                 continue
             try:
-                self._take(sender, item)
+                rows += self._take(sender, item)
             except Exception as error:  # noqa: BLE001 (the boundary, see bug)
                 bug(error, "a message of a part")
         if self._waiting:
@@ -103,11 +102,11 @@ class Inbox:
 
     def _go_on(self) -> None:
         self._later = False
-        self.rows = 0
-        while self._waiting and self.rows < ROWS_PER_STEP:
+        rows = 0
+        while self._waiting and rows < ROWS_PER_STEP:
             sender, item = self._waiting.popleft()
             try:
-                self._take(sender, item)
+                rows += self._take(sender, item)
             except Exception as error:  # noqa: BLE001 (the boundary, see bug)
                 bug(error, "a message of a part")
         if self._waiting:

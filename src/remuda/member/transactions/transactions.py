@@ -61,11 +61,11 @@ class Transactions(Wing):
         self._shell = TransactionShell(core, peers)
         self.locks = KeyLocks(core, peers, self)
         """Of transactions that lock keys before they write them."""
-        self._shell.validation.locks = self.locks
+        self._shell.validation.heed(self.locks)
         self._shell.on_tick.append(self.locks.on_tick)
         self._shell.watch(lambda: self.locks.asking)
         self._shell.on_tick.append(self._note_doubts)
-        self._shell.admission.doubt = self._doubt
+        self._shell.admission.ask_for_doubts(self._doubt)
         self._busy = (
             self._shell.pending.parts,
             *self._shell.admission.closing,
@@ -73,7 +73,7 @@ class Transactions(Wing):
         )
         """Whatever is not empty makes single writes wait."""
         self._routers: dict[int, Router] = {}
-        self.guarding: Guarding | None = None
+        self._guarding: Guarding | None = None
         """None: this member is starting."""
         self.backed = False
         """Whether some partition of this member has a synchronous backup."""
@@ -82,6 +82,10 @@ class Transactions(Wing):
 
     def routes(self) -> Routes:
         return Routes(control={RpcType.PARTS: self._shell.on_messages, **self.locks.routes()})
+
+    def guard_by(self, guarding: Guarding) -> None:
+        """``guarding`` keeps unique indexes unique."""
+        self._guarding = guarding
 
     def start(self) -> None:
         """The first view is installed."""
@@ -268,9 +272,9 @@ class Transactions(Wing):
         """See ``Guarding``."""
         if not any(self.schema(map_id).uniques for map_id in {write.map_id for write in writes}):
             return writes, reads
-        if self.guarding is None:
+        if self._guarding is None:
             raise NotServed(f"member {self._core.number} is starting")
-        return await self.guarding.guarded(writes, reads)
+        return await self._guarding.guarded(writes, reads)
 
     async def _commit(
         self,

@@ -89,10 +89,14 @@ class Validation:
     def __init__(self, core: Core, pending: PendingParts) -> None:
         self._core = core
         self._pending = pending
-        self.locks: KeyHolders | None = None
+        self._locks: KeyHolders | None = None
         """None: nobody locks keys."""
         self._changed: dict[tuple[Scan, int], frozenset[int]] = {}
         """Within one step of the loop: what a scan has found changed in all partitions."""
+
+    def heed(self, locks: KeyHolders) -> None:
+        """Keys that others have locked stand in the way of whoever writes them."""
+        self._locks = locks
 
     def begin_step(self) -> None:
         """Something may have changed since the last call of ``conflict``."""
@@ -232,12 +236,12 @@ class Validation:
     def _check_unlocked(
         self, store: MapStore, held: Held, owner: TransactionId | None, *, write: bool
     ) -> None:
-        holder = None if self.locks is None else self.locks.holder(held, owner, write=write)
-        if self.locks is not None and holder is not None:
+        holder = None if self._locks is None else self._locks.holder(held, owner, write=write)
+        if self._locks is not None and holder is not None:
             raise SerializationFailure(
                 f'another transaction has locked a row of map "{store.schema.name}"',
                 detail=f"{key_text(store.schema, held[1])} is locked by "
-                f"{self.locks.described(holder)}.",
+                f"{self._locks.described(holder)}.",
                 hint=f"{AGAIN} sys.locks shows who holds what.",
             )
 
