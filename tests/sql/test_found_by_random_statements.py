@@ -63,6 +63,11 @@ def client() -> Iterator[remuda.Client]:
         ("SELECT 'ab' SIMILAR TO repeat('ab', i * 10000) FROM t",
          "2201B: invalid regular expression: regular expression is too complex"),
         ("SELECT width_bucket(0.5e308, -1.7e308, 1.7e308::double precision, 4)", [(3,)]),
+        # Two regions of joins hold the same relations, and reach their joins by different pairs.
+        (("SELECT (SELECT a.i FROM t a ORDER BY id LIMIT 1) <> (SELECT x.i FROM t LIMIT 1) "
+         "FROM t x CROSS JOIN (SELECT FROM t WHERE id = 1) y, (SELECT (SELECT a.d FROM t a "
+         "FULL JOIN generate_series(3, 1, -1) AS c(n) ON true = (a.i > 5) LIMIT 1), "
+         "ARRAY(SELECT 0 FROM t LIMIT 1)) z ORDER BY 1"), [(False,), (True,)]),
     ],
 )  # fmt: skip
 def test_it_ends_as_it_should(

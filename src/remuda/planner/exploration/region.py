@@ -8,6 +8,8 @@ every set that was joined before. So ``a = b AND b = c`` also lets ``a`` and ``c
 from __future__ import annotations
 
 import itertools
+from collections import Counter
+from collections.abc import Hashable
 from dataclasses import dataclass
 
 from remuda.plan.expression import ColumnId, Expression, columns_of
@@ -295,15 +297,33 @@ class RegionExplorer:
         equalities: tuple[tuple[ColumnId, ColumnId], ...],
         residual: tuple[Expression, ...],
     ) -> None:
-        group = self.sets.get(a | b)
-        output = () if group is not None else self._output(a | b)
+        both = a | b
+        group = self.sets.get(both)
         left, right = self.sets[a], self.sets[b]
         operator = JoinOperator(kind, equalities, residual)
-        group = self.groups.join(group, operator, left, right, output)
-        self.sets[a | b] = group
+        if group is None:
+            output = self._output(both)
+            known = (*self._identity(both), frozenset(column.id for column in output))
+            group = self.groups.join(self.memo.joined.get(known), operator, left, right, output)
+            self.sets[both] = self.memo.joined[known] = group
+        else:
+            self.groups.join(group, operator, left, right, ())
         if kind is JoinKind.INNER:
             flipped = tuple((second, first) for first, second in equalities)
             self.groups.join(group, JoinOperator(kind, flipped, residual), right, left, ())
+
+    def _identity(self, mask: int) -> tuple[Hashable, ...]:
+        """Of the rows of a set. Two regions of one statement may hold the same relations under the
+        same predicates, and reach their joins by different pairs; it is one group all the same."""
+        relations = Counter(
+            (r.group.id, r.kind, r.condition) for r in (self.relations[i] for i in bits(mask))
+        )
+        predicates = (p.expression for p in self.predicates if not p.mask & ~mask)
+        classes = (
+            frozenset(column for i, column in members.items() if mask >> i & 1)
+            for members in self.classes
+        )
+        return frozenset(relations.items()), frozenset(predicates), frozenset(classes)
 
     # --- columns ---
 

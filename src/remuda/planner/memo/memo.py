@@ -33,6 +33,8 @@ class Memo:
         self.notes: list[str] = []
         self.joined_max = 0
         """Relations of the largest region of joins."""
+        self.joined: dict[Hashable, Group] = {}
+        """The groups of sets of relations, by what identifies their rows and columns."""
         self._interned: dict[Hashable, list[Group]] = {}
 
     def left(self) -> int:
