@@ -751,6 +751,12 @@ class ProtocolError(RemudaError):
     sqlstate = "08P01"
 
 
+class UnsupportedProtocol(ProtocolError):
+    """A client of PostgreSQL speaks another version of its protocol."""
+
+    sqlstate = "0A000"
+
+
 class FrameCorrupt(ProtocolError):
     pass
 
@@ -806,6 +812,12 @@ class TransactionTimeout(TransientError):
 
     sqlstate = "25P04"
     may_have_run = False
+
+
+class IdleTransaction(TransactionTimeout):
+    """It waited for its next statement for longer than it may, and was rolled back."""
+
+    sqlstate = "25P03"
 
 
 class TransactionSuspended(InputError):

@@ -18,7 +18,14 @@ from remuda.datatypes import sql
 from remuda.datatypes.sql import array, row
 from remuda.datatypes.times import intervals
 from remuda.datatypes.values import from_physical, to_physical, values_to_array
-from remuda.errors import DataError, InvalidText, NotSupported, NumericOverflow, UndefinedType
+from remuda.errors import (
+    DataError,
+    InvalidByteSequence,
+    InvalidText,
+    NotSupported,
+    NumericOverflow,
+    UndefinedType,
+)
 from remuda.postgres.numeric_digits import decode_numeric, encode_numeric
 from remuda.postgres.parameters import declared_type, decode
 from remuda.postgres.rows import RowForm, value_encoder
@@ -191,7 +198,7 @@ def test_a_row_without_columns_is_a_message():
     [
         (b"\0\0", BINARY, 23, sql.INTEGER, InvalidText),
         (b"x", TEXT, 23, sql.INTEGER, InvalidText),
-        (b"\xff", TEXT, 25, sql.VARCHAR, InvalidText),
+        (b"\xff", TEXT, 25, sql.VARCHAR, InvalidByteSequence),
         (b"1.5.5", TEXT, 1700, sql.decimal(5, 2), InvalidText),
         (struct.pack("!HhHH", 0, 0, 0xC000, 0), BINARY, 1700, sql.decimal(5, 2), NumericOverflow),
         (struct.pack("!HhHH", 1, 0, 0, 0), BINARY, 1700, sql.decimal(5, 2), InvalidText),

@@ -29,6 +29,7 @@ from remuda.errors import (
     ProtocolError,
     RemudaError,
     TlsFailed,
+    UnsupportedProtocol,
     WrongPassword,
 )
 from remuda.limits import AUTHENTICATION_PENALTY
@@ -254,8 +255,9 @@ class Login:
     def _greeted(self, code: int, body: bytes, encrypted: bool) -> list[Effect]:
         major, minor = code >> 16, code & 0xFFFF
         if major != MAJOR:
-            raise ProtocolError(
-                f"unsupported frontend protocol {major}.{minor}: server supports 3.0 to 3.{MINOR}"
+            raise UnsupportedProtocol(
+                f"unsupported frontend protocol {major}.{minor}: server supports 3.0 to 3.{MINOR}",
+                hint="Update the client.",
             )
         if self._tls and not encrypted:
             raise TlsFailed(

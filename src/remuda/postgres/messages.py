@@ -9,6 +9,7 @@ from functools import lru_cache
 from typing import Final, NamedTuple, TypeAlias
 
 from remuda.errors import ProtocolError
+from remuda.postgres.unicode import invalid_bytes
 
 _INT16: Final = struct.Struct("!h")
 _INT32: Final = struct.Struct("!i")
@@ -101,7 +102,7 @@ _BIND: Final = ord("B")
 
 
 def read_message(kind: int, body: bytes) -> Message:
-    """Raises ProtocolError (08P01)."""
+    """Raises ProtocolError (08P01), and InvalidByteSequence for a text that is no UTF-8."""
     read = _READERS.get(kind)
     if read is None:
         raise ProtocolError(f"invalid frontend message type {kind}")
@@ -110,10 +111,7 @@ def read_message(kind: int, body: bytes) -> Message:
     except (struct.error, IndexError) as problem:
         raise ProtocolError(f"message of type {chr(kind)!r} is cut short") from problem
     except UnicodeDecodeError as problem:
-        raise ProtocolError(
-            f"message of type {chr(kind)!r} has a name or a text that is not valid UTF-8",
-            hint="The only client_encoding is UTF8.",
-        ) from problem
+        raise invalid_bytes(problem.object, problem.start) from None
 
 
 def _string(body: bytes, at: int) -> tuple[str, int]:

@@ -20,7 +20,6 @@ from remuda.datatypes.values import (
     PhysicalValue,
     from_physical,
     infer_type,
-    require_unicode,
     to_physical,
 )
 from remuda.errors import (
@@ -32,6 +31,7 @@ from remuda.errors import (
 )
 from remuda.postgres.binary_values import EPOCH_DAYS, EPOCH_MICROS, PG_INTERVAL
 from remuda.postgres.numeric_digits import decode_numeric
+from remuda.postgres.unicode import text_of
 
 TEXT, BINARY = 0, 1
 
@@ -114,7 +114,7 @@ def decode(data: bytes | None, form: int, oid: int, wanted: SqlType, zone: str =
     if data is None:
         return Parameter(None, target)
     if form == TEXT:
-        return _from_text(_unicode(data), target, zone)
+        return _from_text(text_of(data), target, zone)
     try:
         if declared is None:
             return _from_binary(data, target, 0)
@@ -128,24 +128,13 @@ def exact_decoder(form: int, oid: int, wanted: SqlType) -> Callable[[bytes], Phy
     themselves. None: ``decode`` it. Raises as ``decode``, and struct.error."""
     target = declared_type(oid) or wanted
     if target.is_text and wanted.is_text:
-        return None if wanted.length else _unicode
+        return None if wanted.length else text_of
     if form != BINARY or oid == _OID:
         return None
     if target.kind in INTEGER_KINDS and wanted.kind in INTEGER_KINDS:
         wide = INTEGER_KINDS.index(target.kind) <= INTEGER_KINDS.index(wanted.kind)
         return _DECODERS[target.kind] if wide and target.kind is not Kind.TINYINT else None
     return _DECODERS[target.kind] if target == wanted and target.kind in _EXACT else None
-
-
-def _unicode(data: bytes) -> str:
-    try:
-        text = data.decode()
-    except UnicodeDecodeError as problem:
-        raise InvalidText(
-            f"invalid byte sequence for encoding UTF8: 0x{data[problem.start]:02x}"
-        ) from None
-    require_unicode(text)
-    return text
 
 
 # --- text --------------------------------------------------------------------------------------
@@ -210,12 +199,12 @@ def _from_binary(data: bytes, target: SqlType, oid: int) -> Parameter:
     if target.kind is Kind.DECIMAL:
         return _from_decimal(decode_numeric(data))
     if target.is_text or target.kind is Kind.NULL:
-        return Parameter(_unicode(data), sql.VARCHAR)
+        return Parameter(text_of(data), sql.VARCHAR)
     if oid == _OID:
         return Parameter(struct.unpack("!I", data)[0], sql.BIGINT)
     if target.kind is Kind.JSON:
         # jsonb has the number of its version in front; no JSON text begins with this byte.
-        return Parameter(normalized(_unicode(data.removeprefix(b"\x01"))), sql.JSON)
+        return Parameter(normalized(text_of(data.removeprefix(b"\x01"))), sql.JSON)
     value = _DECODERS[target.kind](data)
     if target.kind is Kind.TINYINT:
         low, high = integer_range(target.kind)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Final, NamedTuple
 
-from remuda.errors import ProtocolError
+from remuda.errors import InvalidByteSequence, ProtocolError
 from remuda.postgres import messages as m
 
 _READY: Final = m.ready_for_query(m.IDLE)
@@ -78,7 +78,7 @@ def whole_turn(
         if given != len(prepared.types) or len(message.formats) not in (0, 1, given):
             return None
         formats = result_formats(message.result_formats, prepared.fields)
-    except ProtocolError:
+    except (ProtocolError, InvalidByteSequence):
         return None
     return Turn(prepared, message, formats, described, limit)
 

@@ -65,11 +65,14 @@ class Reader:
 
     def take_startup(self) -> tuple[int, bytes] | None:
         """The code and the rest of a packet without a type; None until it is whole."""
-        if len(self) < 8:
+        if len(self) < 4:
             return None
         (size,) = _HEAD.unpack_from(self._data, self._at)
         if not 8 <= size <= STARTUP_SIZE_MAX:
-            raise ProtocolError("invalid length of startup packet")
+            raise ProtocolError(
+                "invalid length of startup packet",
+                hint="This port speaks PostgreSQL's protocol alone.",
+            )
         if len(self) < size:
             return None
         (code,) = _HEAD.unpack_from(self._data, self._at + 4)

@@ -20,6 +20,7 @@ from typing import Any, Final, TypeAlias
 from remuda.errors import (
     DuplicateCursor,
     DuplicateStatement,
+    InvalidByteSequence,
     LimitExceeded,
     NotSupported,
     ProtocolError,
@@ -242,14 +243,14 @@ class Session:
             return []
         try:
             message = m.read_message(kind, body)
-        except ProtocolError as error:
+        except (ProtocolError, InvalidByteSequence) as error:
             return self._malformed(kind, error)
         try:
             return self._take(message, reader)
         except RemudaError as error:
             return self.failed(error, self.status)
 
-    def _malformed(self, kind: int, error: ProtocolError) -> Effects:
+    def _malformed(self, kind: int, error: RemudaError) -> Effects:
         if kind == ord("Q"):
             self._simple = _Simple()
             return self.failed(error, self.status)

@@ -15,7 +15,7 @@ tests/rpc/test_frame.py.
 from __future__ import annotations
 
 from enum import IntEnum
-from typing import NamedTuple, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 import pyarrow as pa
 
@@ -374,7 +374,7 @@ class FrameReader:
     def _begin_large(self, position: int, stop: int, end: int) -> bool:
         """Look into an incomplete frame: fail early, and give a large dbody its own buffer."""
         if position < end and self._buffer[position] != 0x0A:
-            raise FrameCorrupt("the bytes are not a frame: the header's tag is missing")
+            raise _no_frame(self._buffer[position - 1])
         if stop - position <= LARGE_FRAME_SIZE:
             return False
         try:
@@ -430,6 +430,19 @@ def _head(
     return mode, identifier, rpc_type, bounds, position
 
 
+_STRANGERS: Final = {
+    ord("E"): "PostgreSQL's clients are served at this address. Give the address for Remuda's own "
+    "clients, which remuda start prints as well.",
+    ord("H"): "A web server answers at this address. Give the one of a member.",
+}
+"""By the first byte of an ErrorResponse and of HTTP/1.1, which reads as the length of a frame."""
+
+
+def _no_frame(first: int) -> FrameCorrupt:
+    message = "the bytes are not a frame: the header's tag is missing"
+    return FrameCorrupt(message, hint=_STRANGERS.get(first, ""))
+
+
 def _header(
     buffer: bytearray, position: int, end: int, stop: int | None = None
 ) -> tuple[int, int, int, int]:
@@ -438,7 +451,7 @@ def _header(
     if position + 2 > end:
         _short(end, stop, "header")
     if buffer[position] != 0x0A:
-        raise FrameCorrupt("the bytes are not a frame: the header's tag is missing")
+        raise _no_frame(buffer[position - 1])
     size = buffer[position + 1]
     if size > _HEADER_SIZE_MAX:
         raise FrameCorrupt(f"a frame header of {size} bytes")

@@ -17,6 +17,7 @@ from remuda.rpc import codec
 from remuda.session.settings import NAMED_MAX, PLAIN, SETTINGS, Meaning, Setting, milliseconds
 from remuda.sql.scope.resolution import path_of
 
+_NEXT: Final = frozenset({"transaction_isolation", "transaction_read_only"})
 SESSION_SIZE_MAX: Final = 1024 * 1024
 SEQUENCES_MAX: Final = 1000
 """Sequences whose last number a session knows: those that it used last."""
@@ -53,7 +54,11 @@ class ClientSession:
     """The last number that it took of each sequence, by map id; of the latest one, last."""
 
     def value(self, setting: Setting) -> str:
-        return self.values.get(setting.name.lower(), setting.default)
+        name = setting.name.lower()
+        found = self.values.get(name)
+        if found is None and name in _NEXT:  # outside of a transaction: that of the next one
+            return self.value(SETTINGS[f"default_{name}"])
+        return setting.default if found is None else found
 
     @property
     def timeout(self) -> float | None:

@@ -126,9 +126,23 @@ def _no_time(value: str) -> str:
 
 
 def _encoding(value: str) -> str:
-    if re.sub(r"[^a-z0-9]", "", value.lower()) in ("utf8", "unicode"):
+    """SQL_ASCII means bytes as they are, in PostgreSQL as well: psql asks for it where the locale
+    is C."""
+    name = re.sub(r"[^a-z0-9]", "", value.lower())
+    if name in ("utf8", "unicode"):
         return "UTF8"
-    raise Harmful("UTF8")
+    if name == "sqlascii":
+        return "SQL_ASCII"
+    if re.fullmatch(_OTHER_ENCODINGS, name):
+        raise Harmful("UTF8, SQL_ASCII")
+    raise ValueError("UTF8, SQL_ASCII")
+
+
+_OTHER_ENCODINGS: Final = (
+    r"(latin|iso|win|windows)\d+|alt|win|abc|tcvn\w*|koi8\w*|euc\w+|sjis|shiftjis\w*|mskanji|big5|gbk"
+    r"|gb18030|uhc|johab|muleinternal"
+)
+"""PostgreSQL's names of them, without what is no letter or digit."""
 
 
 _MONTH_FIRST: Final = ("mdy", "us", "noneuro", "default")

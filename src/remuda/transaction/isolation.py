@@ -10,6 +10,8 @@ from remuda.errors import NotSupported
 
 
 class Isolation(Enum):
+    READ_UNCOMMITTED = "read uncommitted"
+    """READ COMMITTED under the name that the client has asked for, as in PostgreSQL."""
     READ_COMMITTED = "read committed"
     """Each statement reads at a timestamp of its own. Keys that are written are checked against
     what their statement had read, so no update is lost within a statement."""
@@ -19,6 +21,11 @@ class Isolation(Enum):
     SERIALIZABLE = "serializable"
     """As if transactions ran one after the other, in an order that real time agrees with: at the
     commit, what was read is checked as well."""
+
+    @property
+    def moves_on(self) -> bool:
+        """Whether each statement reads at a timestamp of its own."""
+        return self in (Isolation.READ_COMMITTED, Isolation.READ_UNCOMMITTED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,8 +54,8 @@ class Modes:
                 "pessimistic transactions are READ COMMITTED or REPEATABLE READ",
                 hint="SERIALIZABLE is for optimistic ones.",
             )
-        if level is None and defaults.isolation is Isolation.READ_COMMITTED:
-            level = Isolation.READ_COMMITTED
+        if level is None and defaults.isolation is not None and defaults.isolation.moves_on:
+            level = defaults.isolation
         return Modes(level or Isolation.REPEATABLE_READ, self.read_only, pessimistic=True)
 
 

@@ -198,7 +198,7 @@ class OpenTransaction:
 
     @property
     def locks_reads(self) -> bool:
-        return self.pessimistic and self.isolation is not Isolation.READ_COMMITTED
+        return self.pessimistic and not self.isolation.moves_on
 
     @property
     def oldest_read(self) -> int:

@@ -15,6 +15,7 @@ from typing import Final
 from remuda.datatypes.schema import MapSchema
 from remuda.datatypes.violations import key_text
 from remuda.errors import (
+    IdleTransaction,
     LimitExceeded,
     QueryTimeout,
     RemudaError,
@@ -36,7 +37,7 @@ from remuda.member.state.transaction_sets import ReadSet, Write
 from remuda.query.ids import QueryId
 from remuda.rpc.client_channel import ClientChannel
 from remuda.session.client_session import NO_SESSION, ClientSession
-from remuda.transaction.isolation import NO_MODES, Isolation, Modes
+from remuda.transaction.isolation import NO_MODES, Modes
 from remuda.transaction.own_writes import Key, OwnWrites, Row, canonical_key
 from remuda.transaction.states import State, TransactionId
 
@@ -231,7 +232,7 @@ class TransactionSessions:
         """What must be as it was."""
         if transaction.pessimistic:
             return transaction.reads_under_locks()
-        if transaction.isolation is not Isolation.READ_COMMITTED:
+        if not transaction.isolation.moves_on:
             at = transaction.snapshot
             if not at:
                 return None
@@ -386,7 +387,7 @@ class TransactionSessions:
             idle = idle and not transaction.running
             if late or idle:
                 what = "took longer than it may" if late else "was idle for too long"
-                error = TransactionTimeout(
+                error = (TransactionTimeout if late else IdleTransaction)(
                     f"transaction {transaction.name} {what} and was rolled back",
                     hint="Begin it again, with a longer timeout if it needs one.",
                 )

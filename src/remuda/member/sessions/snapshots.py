@@ -90,7 +90,7 @@ class Snapshots:
         everything that had been committed when the transaction first read. Raises
         SerializationFailure, which fails the transaction."""
         transaction.asked = True
-        if transaction.isolation is Isolation.READ_COMMITTED:
+        if transaction.isolation.moves_on:
             return await self.now()
         async with transaction.choosing:
             if not transaction.snapshot:

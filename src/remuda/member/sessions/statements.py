@@ -65,9 +65,7 @@ _STATES: Final = {
     State.SUSPENDED: user_pb2.SUSPENDED,
     State.MARKED_ROLLBACK: user_pb2.MARKED_ROLLBACK,
 }
-_LEVELS: Final = {level.value: level for level in Isolation} | {
-    "read uncommitted": Isolation.READ_COMMITTED
-}
+_LEVELS: Final = {level.value: level for level in Isolation}
 
 
 def status_of(transaction: OpenTransaction | None) -> user_pb2.TransactionStatus:

@@ -81,6 +81,4 @@ async def _slept(statement: Statement, found: PlannedQuery, rows: list[list[pa.A
             async with asyncio.timeout(statement.timeout):
                 await statement.interruptible(asyncio.sleep(seconds))
         except TimeoutError:
-            raise QueryTimeout(
-                f"the statement slept for {statement.timeout:g} s, which is its timeout"
-            ) from None
+            raise QueryTimeout("canceling statement due to statement timeout") from None

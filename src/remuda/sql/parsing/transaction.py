@@ -24,7 +24,7 @@ _LEVELS: Final = {
     ("serializable",): Isolation.SERIALIZABLE,
     ("repeatable", "read"): Isolation.REPEATABLE_READ,
     ("read", "committed"): Isolation.READ_COMMITTED,
-    ("read", "uncommitted"): Isolation.READ_COMMITTED,  # as in PostgreSQL: more than it asks for
+    ("read", "uncommitted"): Isolation.READ_UNCOMMITTED,
 }
 
 
