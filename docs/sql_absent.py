@@ -8,10 +8,6 @@ FURTHER: Final = (
     ("indexes on expressions", "CREATE INDEX i ON flights (abs(delay))"),
     ("partial indexes", "CREATE INDEX i ON flights (delay) WHERE delay > 0"),
     ("foreign keys", "CREATE TABLE t (a BIGINT PRIMARY KEY REFERENCES flights (id))"),
-    (
-        "generated columns",
-        "CREATE TABLE t (a BIGINT PRIMARY KEY, b BIGINT GENERATED ALWAYS AS (a * 2) STORED)",
-    ),
     ("temporary tables", "CREATE TEMPORARY TABLE t (a BIGINT PRIMARY KEY)"),
     ("materialized views", "CREATE MATERIALIZED VIEW v AS SELECT 1 AS a"),
     ("ALTER COLUMN TYPE with USING", "ALTER TABLE flights ALTER delay TYPE BIGINT USING delay + 1"),

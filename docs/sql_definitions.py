@@ -14,6 +14,9 @@ VIEW: Final = "CREATE VIEW late AS SELECT id, carrier FROM flights WHERE delay >
 _FARES: Final = """\
 CREATE TABLE fares (id BIGINT PRIMARY KEY, price DECIMAL(9,2) DEFAULT 9.99 CHECK (price > 0),
     at TIMESTAMP WITH TIME ZONE DEFAULT now(), CONSTRAINT known CHECK (id <> 13))"""
+_SEATS: Final = """\
+CREATE TABLE seats (id BIGINT PRIMARY KEY, line INT, place TEXT,
+    code TEXT GENERATED ALWAYS AS (line || place) STORED)"""
 _WORST: Final = """\
 CREATE [OR REPLACE] VIEW worst (carrier, n) AS
 SELECT carrier, count(*) FROM flights GROUP BY carrier"""
@@ -25,6 +28,8 @@ DEFINITIONS: Final = (
      "CREATE TABLE users (id BIGINT PRIMARY KEY, mail TEXT UNIQUE, a INT, b INT, UNIQUE (a, b))"),
     ("a map without a key: each row gets a number of its own, which * does not show",
      "CREATE TABLE log (at TIMESTAMP, what TEXT)"),
+    ("a column that is computed from others of its row, whoever writes it",
+     _SEATS),
     ("the columns of another map", "CREATE TABLE more (LIKE flights INCLUDING ALL)"),
     ("a map for the rows of a query; [WITH NO DATA]: without its rows",
      "CREATE TABLE united (PRIMARY KEY (id)) AS SELECT id, delay FROM flights"),
@@ -52,6 +57,11 @@ DEFINITIONS: Final = (
 )  # fmt: skip
 
 NOTES: Final = """\
+Members compute generated columns, also for put, loads and jobs, whatever these give for them; SQL
+statements may give DEFAULT only (428C9). Their expressions are over other columns of the row, and
+immutable (42P17). They cannot be part of the key (0A000), because clients find a row by its key.
+ADD COLUMN and `ALTER COLUMN c SET EXPRESSION AS (...)` compute the rows that are there in one
+atomic UPDATE. `DROP EXPRESSION` keeps the values.
 ALTER TABLE touches no row: older rows are read in the new form. It is atomic on all members; a
 query that has begun goes on with the schema that it began with or fails with SchemaChanged, and
 clients take the new schema over by themselves. A type can be changed to one that holds every value

@@ -425,6 +425,12 @@ class NumberNotDefined(InputError):
     sqlstate = "55000"
 
 
+class InvalidGeneration(InputError):
+    """The expression of a generated column is one that such a column cannot have."""
+
+    sqlstate = "42P17"
+
+
 class GeneratedAlways(InputError):
     """A statement gives a value of its own for a column that is GENERATED ALWAYS."""
 

@@ -55,9 +55,16 @@ def constraint_text(schema: MapSchema, check: Check | None) -> str:
 def column_text(column: Column) -> str:
     """A column as CREATE TABLE writes it."""
     text = f"{quoted_name(column.name)} {column.type}"
-    if column.default is not None:
+    if column.generated:
+        text += f" {generated_text(column)}"
+    elif column.default is not None:
         text += f" DEFAULT {column.default.text}"
     return text if column.nullable else text + " NOT NULL"
+
+
+def generated_text(column: Column) -> str:
+    """The clause of a generated column."""
+    return f"GENERATED ALWAYS AS ({column.generated}) STORED"
 
 
 def _comments(relation: MapSchema | ViewDefinition, kind: str) -> list[str]:

@@ -50,7 +50,7 @@ class Allotment:
             key_index_oid=0 if schema.has_row_ids else self.keep(schema.key_index_oid),
             columns=tuple(
                 column
-                if column.default is None
+                if column.default is None and not column.generated
                 else replace(column, default_oid=self.keep(column.default_oid))
                 for column in schema.columns
             ),

@@ -7,7 +7,7 @@ the schema stands in front of it: ``sales.orders``, in quotes if it has a dot or
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from functools import cached_property
 
@@ -123,6 +123,8 @@ class Column:
     """Its ``default`` takes the numbers of a sequence that it owns."""
     sequences: tuple[int, ...] = field(default=(), repr=False)
     """The links of the sequences that it owns: they are dropped with it."""
+    generated: str = field(default="", repr=False)
+    """GENERATED ALWAYS AS (...) STORED: the SQL expression, over other columns of the row."""
     _declared: str = field(init=False, repr=False)
     """The type's name, because types that differ in their digits of seconds only are equal."""
 
@@ -199,6 +201,20 @@ class MapSchema:
     def shown(self) -> tuple[Column, ...]:
         """The columns that users see: all but the ``HIDDEN`` ones."""
         return tuple(column for column in self.columns if column.name not in HIDDEN)
+
+    @cached_property
+    def generated(self) -> tuple[int, ...]:
+        """Positions of the columns that are computed from others of the row."""
+        return tuple(i for i, column in enumerate(self.columns) if column.generated)
+
+    @cached_property
+    def given(self) -> MapSchema:
+        """The schema of rows as clients give them: generated columns may be NULL, because a member
+        computes them."""
+        if not self.generated:
+            return self
+        columns = [replace(c, nullable=True) if c.generated else c for c in self.columns]
+        return replace(self, columns=tuple(columns))
 
     @cached_property
     def takes_numbers(self) -> bool:

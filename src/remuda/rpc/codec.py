@@ -241,6 +241,7 @@ def encode_column(column: Column) -> common_pb2.Column:
         default_oid=column.default_oid or None,
         identity=None if column.identity is None else column.identity.value,
         sequences=column.sequences,
+        generated=column.generated or None,
     )
     if column.default is not None:
         message.default_text = column.default.text
@@ -267,6 +268,7 @@ def decode_column(message: common_pb2.Column) -> Column:
         default_oid=message.default_oid,
         identity=Identity(message.identity) if message.identity else None,
         sequences=tuple(message.sequences),
+        generated=message.generated,
     )
 
 

@@ -8,23 +8,32 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Final
 
 import pyarrow as pa
 
 from remuda.catalog.edits import Edit, PutMap
 from remuda.datatypes.schema import Column, Default, MapSchema
 from remuda.datatypes.values import PhysicalValue
-from remuda.errors import NotSupported
+from remuda.errors import InvalidGeneration, NotSupported
 from remuda.execution.batch import Batch
 from remuda.execution.evaluate.compile import Compiler, evaluate_constant
 from remuda.plan.expression import Call, Expression, Literal, transform, walk
-from remuda.plan.functions.catalog import is_volatile, volatile_functions
+from remuda.plan.functions.catalog import STABLE_FUNCTIONS, is_volatile, volatile_functions
+from remuda.session.in_zone import parts_in_zone
 from remuda.session.parameters import CLOCK_FUNCTIONS, clock_values
 from remuda.sql.definitions.constraints import default_of
+from remuda.sql.definitions.generated import generation
+
+SOME_ZONE: Final = "Europe/Berlin"
+"""Any zone but UTC: expressions that look at the session's zone differ in it."""
 
 
 def settled(schema: MapSchema) -> MapSchema:
-    """``schema`` with the values of its constant defaults. Raises the DataErrors of those."""
+    """``schema`` with the values of its constant defaults. Raises the DataErrors of those, and
+    InvalidGeneration for a generated column whose value may change by itself."""
+    for position in schema.generated:
+        _require_immutable(generation(schema, position))
     return replace(schema, columns=tuple(_settled(column) for column in schema.columns))
 
 
@@ -48,6 +57,22 @@ def _settled(column: Column) -> Column:
     if _calls(expression) & set(CLOCK_FUNCTIONS) or is_volatile(expression):
         return column
     return replace(column, default=Default(default.text, True, evaluate_constant(expression)))
+
+
+def _require_immutable(expression: Expression) -> None:
+    """Raises InvalidGeneration."""
+    immutable = not any(
+        isinstance(part, Call)
+        and (part.function in CLOCK_FUNCTIONS or part.function in STABLE_FUNCTIONS)
+        for part in walk(expression)
+    )
+    # A cast or function that looks at the session's time zone gets it as an argument.
+    if (
+        not immutable
+        or is_volatile(expression)
+        or parts_in_zone(expression, SOME_ZONE) != expression
+    ):
+        raise InvalidGeneration("generation expression is not immutable")
 
 
 def _calls(expression: Expression) -> set[str]:

@@ -1,5 +1,8 @@
 """What the rows of a map must fulfil where they enter a member, beyond their types: CHECK
-constraints. And what they get there: the keys of maps that make their own.
+constraints. And what they get there: the keys of maps that make their own, generated columns.
+
+Statements compute generated columns in their plans, so that RETURNING sees them; for all other
+writers they are computed here.
 
 Everything that stores rows comes through here with the version of the schema that it checks; the
 store refuses rows of any other version, so no row escapes a constraint that was added meanwhile.
@@ -15,18 +18,26 @@ import pyarrow as pa
 
 from remuda.datatypes.arrow import engine_schema
 from remuda.datatypes.conformance import check_batch
-from remuda.datatypes.schema import Check, MapSchema
+from remuda.datatypes.schema import Check, Column, MapSchema
 from remuda.datatypes.sql import BOOLEAN
-from remuda.datatypes.values import PhysicalValue, array_to_values, values_to_array
-from remuda.datatypes.violations import broken_check
+from remuda.datatypes.values import (
+    PhysicalValue,
+    array_to_values,
+    arrays_to_rows,
+    values_to_array,
+)
+from remuda.datatypes.violations import broken_check, null_value
 from remuda.errors import ConstraintError
 from remuda.execution.batch import Batch
 from remuda.execution.evaluate.compile import Compiler
+from remuda.execution.evaluate.decimals import canonical
 from remuda.execution.evaluate.predicate import Predicate
 from remuda.plan.expression import Call, Expression, walk
 from remuda.session.definitions import at_moment
 from remuda.session.parameters import CLOCK_FUNCTIONS, clock_values
 from remuda.sql.definitions.constraints import check_condition
+from remuda.sql.definitions.generated import generation
+from remuda.transaction.own_writes import Row
 
 MEMBER_BITS = 11
 """Of a row id; the others count from the microsecond in which the member started."""
@@ -52,8 +63,40 @@ class Conditions:
         return found
 
     def _compiled(self, condition: Expression) -> Predicate:
-        positions = {position: position for position in range(len(self.schema.columns))}
-        return Predicate(condition, Compiler(positions))
+        return Predicate(condition, self._compiler())
+
+    @cached_property
+    def _generations(self) -> list[tuple[int, Expression, Column]]:
+        """Position, value and column of each generated column."""
+        schema = self.schema
+        return [(p, generation(schema, p), schema.columns[p]) for p in schema.generated]
+
+    def completed(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """``batch``, in engine form and with values that fit the other columns, with the values of
+        generated columns, whatever it had there. Raises the DataErrors of their expressions."""
+        if not batch.num_rows:
+            return batch
+        rows, compiler = Batch.of(batch), self._compiler()
+        for position, expression, column in self._generations:
+            array = canonical(compiler.column(expression)(rows), column.type)
+            batch = batch.set_column(position, batch.schema.field(position), array)
+        return batch
+
+    def completed_rows(self, rows: Sequence[Row]) -> list[Row]:
+        """The same for rows of physical values. Raises NotNullViolation as well."""
+        if not self.schema.generated or not rows:
+            return list(rows)
+        batch = self.completed(self._batch(rows))
+        types = [column.type for column in self.schema.columns]
+        found = list(arrays_to_rows(batch.columns, types))
+        for position, _, column in self._generations:
+            for row in found:
+                if row[position] is None and not column.nullable:
+                    raise null_value(self.schema, column, row)
+        return found
+
+    def _compiler(self) -> Compiler:
+        return Compiler({position: position for position in range(len(self.schema.columns))})
 
     def check(self, batch: pa.RecordBatch) -> None:
         """Raises CheckViolation for the first row that breaks a constraint, and the DataErrors of
@@ -70,11 +113,14 @@ class Conditions:
         """The same for rows of physical values."""
         if not self.schema.checks or not rows:
             return
+        self.check(self._batch(rows))
+
+    def _batch(self, rows: Sequence[Sequence[PhysicalValue]]) -> pa.RecordBatch:
         arrays = [
             values_to_array(list(values), column.type)
             for values, column in zip(zip(*rows, strict=True), self.schema.columns, strict=True)
         ]
-        self.check(pa.RecordBatch.from_arrays(arrays, schema=engine_schema(self.schema)))
+        return pa.RecordBatch.from_arrays(arrays, schema=engine_schema(self.schema))
 
     def _now(self, condition: Expression) -> Expression:
         moments = clock_values(CLOCK_FUNCTIONS, self._wall_micros())
@@ -108,6 +154,15 @@ class Constraints:
         check_batch(batch, schema)
         if schema.checks:
             self.of(schema).check(batch)
+
+    def entered(self, batch: pa.RecordBatch, schema: MapSchema) -> pa.RecordBatch:
+        """The rows that a client gives, with the values of generated columns. Raises what ``check``
+        and these columns raise."""
+        if schema.generated:
+            check_batch(batch, schema.given)
+            batch = self.of(schema).completed(batch)
+        self.check(batch, schema)
+        return batch
 
     def forget(self, map_id: int) -> None:
         self._known.pop(map_id, None)

@@ -6,7 +6,7 @@ import contextlib
 import logging
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from remuda.catalog.edits import PutMap
 from remuda.datatypes.schema import MapSchema
@@ -22,7 +22,7 @@ from remuda.member.statements.index_service import IndexService
 from remuda.member.statements.initiated_queries import INTERNAL_PAGE_ROWS, Runs
 from remuda.member.statements.plans import Plans
 from remuda.session.definitions import settled_edits
-from remuda.session.planning import PlannedInsert, PlannedQuery
+from remuda.session.planning import PlannedChange, PlannedInsert, PlannedQuery
 from remuda.sql.definitions.unique_constraints import verification
 from remuda.sql.scope.statements import (
     CatalogStatement,
@@ -37,6 +37,7 @@ log = logging.getLogger(__name__)
 
 UNDO_ATTEMPTS: Final = 20
 
+Change: TypeAlias = Callable[[Statement, PlannedChange, tuple[PhysicalValue, ...]], Awaitable[Any]]
 Insert: TypeAlias = Callable[[Statement, PlannedInsert, tuple[PhysicalValue, ...]], Awaitable[int]]
 
 
@@ -52,6 +53,7 @@ class Definitions:
         indexes: IndexService,
         sequences: Sequences,
         insert: Insert,
+        change: Change,
     ) -> None:
         self._sequences = sequences
         self._core = core
@@ -61,6 +63,7 @@ class Definitions:
         self._runs = runs
         self._indexes = indexes
         self._insert = insert
+        self._write = change
 
     async def change(self, found: CatalogStatement, statement: Statement) -> None:
         """Raises SchemaChanged when the statement was bound to an older catalog, and what its
@@ -83,10 +86,12 @@ class Definitions:
                 await self._indexes.admit(edit.schema)
         edits = settled_edits(found.edits, statement.started)
         await self._catalog.edit(edits, found.version)
-        if not found.verify:
+        if not (found.verify or found.fill):
             return
         installed = self._core.catalog.version
         try:
+            if found.fill:
+                await self._fill_columns(found.fill, statement)
             for verification in found.verify:
                 await self._verify(verification, statement)
             if found.finally_:
@@ -125,6 +130,17 @@ class Definitions:
                     first = page.slice(0, 1).columns[: len(verification.shown)]
                     rows = arrays_to_rows(first, verification.shown)
                     raise verification.refusal(rows[0] if rows else ())
+
+    async def _fill_columns(self, text: str, statement: Statement) -> None:
+        """Run an UPDATE of all rows. New rows have the values already."""
+        statement.check()
+        planned = await self._plans.plan(text, (), local=False)
+        assert isinstance(planned, PlannedChange)
+        run = replace(
+            statement, query=self._queries.new_id(), read_timestamp=None, partitions=None, values=()
+        )
+        statement.attempt = run.query
+        await self._write(run, planned, ())
 
     async def _undo(self, found: CatalogStatement, installed: int) -> None:
         """Take the edits back. What others have done to other maps and views since is kept."""

@@ -149,15 +149,14 @@ class Statements(Wing):
         self._transactions = TransactionStatements(core, transactions, self.cursors)
         transactions.on_timeout.append(self.cancel)
         self._definitions = Definitions(
-            core,
-            queries,
-            catalog=catalog,
+            core, queries, catalog=catalog,
             plans=plans,
             runs=self._runs,
             indexes=indexes,
             sequences=self.sequences,
             insert=self._writes.insert,
-        )
+            change=self._writes.change,
+        )  # fmt: skip
 
     def routes(self) -> Routes:
         return Routes(

@@ -134,7 +134,7 @@ WINDOW_FUNCTIONS: Final[dict[str, WindowFunction]] = {
 }
 
 
-_STABLE: Final = frozenset(
+STABLE_FUNCTIONS: Final = frozenset(
     {
         "backend_pid",
         "current_database",
@@ -158,7 +158,7 @@ def volatile_functions(expression: Expression) -> frozenset[str]:
             (
                 part.function in SCALAR_FUNCTIONS
                 and not SCALAR_FUNCTIONS[part.function].folds
-                and part.function not in _STABLE
+                and part.function not in STABLE_FUNCTIONS
             )
             or part.function in SEQUENCE_FUNCTIONS
         )

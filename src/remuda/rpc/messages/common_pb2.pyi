@@ -107,7 +107,7 @@ class SqlTypes(_message.Message):
     def __init__(self, types: _Optional[_Iterable[_Union[SqlType, _Mapping]]] = ...) -> None: ...
 
 class Column(_message.Message):
-    __slots__ = ("name", "type", "nullable", "default_text", "default_constant", "default_value", "comment", "id", "missing", "default_oid", "identity", "sequences")
+    __slots__ = ("name", "type", "nullable", "default_text", "default_constant", "default_value", "comment", "id", "missing", "default_oid", "identity", "sequences", "generated")
     NAME_FIELD_NUMBER: _ClassVar[int]
     TYPE_FIELD_NUMBER: _ClassVar[int]
     NULLABLE_FIELD_NUMBER: _ClassVar[int]
@@ -120,6 +120,7 @@ class Column(_message.Message):
     DEFAULT_OID_FIELD_NUMBER: _ClassVar[int]
     IDENTITY_FIELD_NUMBER: _ClassVar[int]
     SEQUENCES_FIELD_NUMBER: _ClassVar[int]
+    GENERATED_FIELD_NUMBER: _ClassVar[int]
     name: str
     type: SqlType
     nullable: bool
@@ -132,7 +133,8 @@ class Column(_message.Message):
     default_oid: int
     identity: str
     sequences: _containers.RepeatedScalarFieldContainer[int]
-    def __init__(self, name: _Optional[str] = ..., type: _Optional[_Union[SqlType, _Mapping]] = ..., nullable: _Optional[bool] = ..., default_text: _Optional[str] = ..., default_constant: _Optional[bool] = ..., default_value: _Optional[_Union[Value, _Mapping]] = ..., comment: _Optional[str] = ..., id: _Optional[int] = ..., missing: _Optional[_Union[Value, _Mapping]] = ..., default_oid: _Optional[int] = ..., identity: _Optional[str] = ..., sequences: _Optional[_Iterable[int]] = ...) -> None: ...
+    generated: str
+    def __init__(self, name: _Optional[str] = ..., type: _Optional[_Union[SqlType, _Mapping]] = ..., nullable: _Optional[bool] = ..., default_text: _Optional[str] = ..., default_constant: _Optional[bool] = ..., default_value: _Optional[_Union[Value, _Mapping]] = ..., comment: _Optional[str] = ..., id: _Optional[int] = ..., missing: _Optional[_Union[Value, _Mapping]] = ..., default_oid: _Optional[int] = ..., identity: _Optional[str] = ..., sequences: _Optional[_Iterable[int]] = ..., generated: _Optional[str] = ...) -> None: ...
 
 class Sequence(_message.Message):
     __slots__ = ("type", "start", "increment", "minimum", "maximum", "cache", "cycle", "slot", "link")

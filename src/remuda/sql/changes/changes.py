@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from remuda.datatypes.schema import ROW_ID, Column, Identity, MapSchema
+from remuda.datatypes.schema import ROW_ID, Column, MapSchema
 from remuda.datatypes.sql import unrestricted
 from remuda.datatypes.violations import null_value
-from remuda.errors import GeneratedAlways, SqlSyntaxError
+from remuda.errors import SqlSyntaxError
 from remuda.plan.expression import ColumnRef, Expression, Literal
 from remuda.plan.logical import Logical
 from remuda.sql.changes.conflict import bind_conflict
+from remuda.sql.changes.generated_columns import refuse_given, with_generated
 from remuda.sql.changes.modify import target_of
 from remuda.sql.changes.returning import Outcome, returned
 from remuda.sql.changes.rows import insert_positions
@@ -49,8 +50,12 @@ def bind_insert(context: Context, tree: InsertTree) -> InsertStatement | ChangeS
         query = _with_common_tables(context, node)
         positions = insert_positions(context, schema, names)
         refused = bool(node.args.get("conflict") or node.args.get("alternative"))
-        query = _overridden(context, schema, positions, query, tree, names or [target])
-        source = _source(context, schema, positions, query, names or [target], refuse_nulls=refused)
+        query = _overridden(context, schema, positions, query, tree)
+        source = _source(
+            context, schema, positions, query, names or [target],
+            refuse_nulls=refused, overrides=tree.overriding == "SYSTEM",
+        )  # fmt: skip
+    source = with_generated(context, schema, source)
     conflict, clause = node.args.get("conflict"), node.args.get("returning")
     alternative = str(node.args.get("alternative") or "").upper()
     if alternative and conflict is not None:
@@ -97,45 +102,15 @@ def bind_insert(context: Context, tree: InsertTree) -> InsertStatement | ChangeS
     )
 
 
-def _overridden(  # noqa: PLR0917 (the parts of an INSERT)
-    context: Context,
-    schema: MapSchema,
-    positions: list[int],
-    query: ast.Node,
-    tree: InsertTree,
-    places: Sequence[ast.Node],
+def _overridden(
+    context: Context, schema: MapSchema, positions: list[int], query: ast.Node, tree: InsertTree
 ) -> ast.Node:
     """The rows, with DEFAULT in place of values for identity columns if the statement is OVERRIDING
-    USER VALUE. Raises GeneratedAlways."""
+    USER VALUE."""
     columns = [schema.columns[position] for position in positions]
-    if not any(column.identity for column in columns) or tree.overriding == "SYSTEM":
+    if tree.overriding != "USER" or not any(column.identity for column in columns):
         return query
-    if tree.overriding == "USER":
-        return _with_defaults(context, columns, query)
-    for number, column in enumerate(columns):
-        if column.identity is Identity.ALWAYS and _gives(query, number):
-            raise context.error(
-                GeneratedAlways,
-                f'cannot insert a non-DEFAULT value into column "{column.name}"',
-                places[number] if number < len(places) else places[0],
-                detail=f'Column "{column.name}" is an identity column defined as GENERATED ALWAYS.',
-                hint="Use OVERRIDING SYSTEM VALUE to override.",
-            )
-    return query
-
-
-def _gives(query: ast.Node, number: int) -> bool:
-    """Whether the rows give a value for the column ``number`` of the statement."""
-    if not isinstance(query, ast.Values):
-        return not isinstance(query, ast.Select) or number < len(query.expressions)
-    cells = [
-        list(row.expressions) if isinstance(row, ast.Tuple) else [] for row in query.expressions
-    ]
-    return any(number < len(row) and not _is_default(row[number]) for row in cells)
-
-
-def _is_default(cell: ast.Node) -> bool:
-    return isinstance(cell, ast.Var) and str(cell.this).upper() == "DEFAULT"
+    return _with_defaults(context, columns, query)
 
 
 def _with_defaults(context: Context, columns: Sequence[Column], query: ast.Node) -> ast.Node:
@@ -181,9 +156,11 @@ def _source(
     places: Sequence[ast.Node],
     *,
     refuse_nulls: bool,
+    overrides: bool,
 ) -> Logical:
     """``refuse_nulls``: a row of VALUES may not have NULL in a NOT NULL column even if the
-    statement then leaves the row out, because one with its key exists."""
+    statement then leaves the row out, because one with its key exists. ``overrides``: it may give
+    values of its own for identity columns. Raises GeneratedAlways."""
     columns = [schema.columns[position] for position in positions]
     node, defaults = _without_defaults(node)
     pending = analyze_query(context, node, Environment())
@@ -198,6 +175,11 @@ def _source(
         )
     if given < len(columns):
         columns, positions = columns[:given], positions[:given]
+    for number, column in enumerate(columns):
+        lines = len(pending.rows) if isinstance(pending, ValuesBinder) else 1
+        if any((line, number) not in defaults for line in range(lines)):
+            place = places[number] if number < len(places) else places[0]
+            refuse_given(context, column, place, overrides=overrides)
     if isinstance(pending, ValuesBinder):
         rows = _values(schema, pending, columns, positions, defaults)
         if refuse_nulls:
@@ -255,7 +237,7 @@ def _refuse_nulls(
     for row in rows:
         for position, column in enumerate(schema.columns):
             value = row[position]
-            required = not column.nullable and column.name != ROW_ID
+            required = not column.nullable and column.name != ROW_ID and not column.generated
             if required and isinstance(value, Literal) and value.value is None:
                 values = [each.value for each in row if isinstance(each, Literal)]
                 known = values if len(values) == len(row) else None

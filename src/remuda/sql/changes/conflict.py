@@ -15,6 +15,7 @@ from remuda.errors import (
 )
 from remuda.plan.expression import Case, ColumnRef, Expression, Literal, conjunction
 from remuda.plan.logical import Filter, JoinKind, Logical, OutputColumn
+from remuda.sql.changes.generated_columns import refuse_value, with_generated
 from remuda.sql.changes.modify import assignments_of
 from remuda.sql.definitions.constraints import default_of
 from remuda.sql.expressions.conversion import Converter
@@ -190,6 +191,7 @@ def _updated(
                 hint="Delete the row, and insert another one.",
             )
         value = assignment.value
+        refuse_value(context, column, value, assignment.place)
         values[assignment.position] = (
             default_of(column)
             if value is None
@@ -215,7 +217,7 @@ def _updated(
         action = Case(INTEGER, ((is_new, inserted),), Literal(INTEGER, MergeAction.UPDATE.value))
         old_keys = [_ref(target[position]) for position in schema.key_positions]
         names, rows = ["action", *names, *schema.key], [action, *rows, *old_keys]
-    return project(context, plan, names, rows)
+    return with_generated(context, schema, project(context, plan, names, rows), int(chooses))
 
 
 def _embedding(context: Context, scope: Scope) -> Embedding:

@@ -15,6 +15,7 @@ from remuda.datatypes.sql import SqlType, unrestricted
 from remuda.errors import InvalidDefinition, LimitExceeded, RemudaError, SqlSyntaxError
 from remuda.limits import ENTRY_CHANGE_LENGTH_MAX
 from remuda.plan.expression import ColumnRef, Expression
+from remuda.sql.changes.generated_columns import refuse_value
 from remuda.sql.changes.modify import assignments_of
 from remuda.sql.definitions.constraints import NoMaps, default_of
 from remuda.sql.expressions.expressions import ExpressionBinder, Forbidding
@@ -115,6 +116,7 @@ def _bound(schema: MapSchema, text: str, types: Sequence[SqlType] | None) -> Ent
                 assignment.place,
                 hint="Remove the entry, and put it under its other key.",
             )
+        refuse_value(context, column, assignment.value, assignment.place)
         positions.append(assignment.position)
         values.append(
             default_of(column)

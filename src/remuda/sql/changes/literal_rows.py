@@ -72,7 +72,7 @@ def literal_insert(
     head = _HEAD.match(text)
     namespace = "" if head is None or head[1] is None else _folded(head[1])
     schema = None if head is None else find_any(catalog, path, namespace, _folded(head[2]))
-    if head is None or not isinstance(schema, MapSchema):
+    if head is None or not isinstance(schema, MapSchema) or schema.generated:
         return None
     context = Context(text, catalog, 0, None, session_zone(zone), path=path)
     try:

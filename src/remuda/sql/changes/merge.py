@@ -16,6 +16,7 @@ from remuda.datatypes.sql import BOOLEAN, INTEGER, VARCHAR
 from remuda.errors import Position, SqlSyntaxError
 from remuda.plan.expression import Call, Case, ColumnRef, Expression, Literal
 from remuda.plan.logical import Filter, Logical
+from remuda.sql.changes.generated_columns import computed, refuse_given, refuse_value
 from remuda.sql.changes.modify import assignments_of, joined_rows, target_of
 from remuda.sql.changes.returning import Outcome, returned
 from remuda.sql.changes.rows import insert_positions
@@ -142,7 +143,8 @@ class _Merge:
             seen = scope if clause.matched else target if clause.by_source else source
             self._bind_clause(clause, replace(seen, owner="MERGE"))
         plan, chosen = self._with_choice(plan, mark)
-        rows, keys, action = self._rows(chosen), self._keys(), self._action(chosen)
+        plan, rows = self._with_generated(plan, self._rows(chosen))
+        keys, action = self._keys(), self._action(chosen)
         clause_node = self.node.args.get("returning")
         outcome = self._returned(plan, scope, chosen, [action, *rows, *keys], clause_node)
         return ChangeStatement(
@@ -196,6 +198,8 @@ class _Merge:
         if clause.action is MergeAction.UPDATE:
             found = assignments_of(self.context, self.schema, self.alias, then.expressions)
             for assignment in found:
+                column = self.schema.columns[assignment.position]
+                refuse_value(self.context, column, assignment.value, assignment.place)
                 clause.values[assignment.position] = self._value(
                     binder, assignment.position, assignment.value
                 )
@@ -215,6 +219,7 @@ class _Merge:
                 hint="Write INSERT (column, ...) VALUES (value, ...).",
             )
         positions = insert_positions(context, schema, columns)
+        overriding = str(then.args.get("overriding") or "")
         cells = values.expressions
         if len(cells) > len(positions):
             raise context.error(
@@ -229,6 +234,11 @@ class _Merge:
         positions = positions[: len(cells)]
         clause.values = {p: default_of(column) for p, column in enumerate(schema.columns)}
         for position, cell in zip(positions, cells, strict=True):
+            column = schema.columns[position]
+            if overriding == "USER" and column.identity is not None:
+                cell = ast.Var(cell.start, cell.end, this="DEFAULT")  # noqa: PLW2901 (its meaning)
+            if not _is_default(cell):
+                refuse_given(context, column, cell, overrides=overriding == "SYSTEM")
             clause.values[position] = self._value(
                 binder, position, None if _is_default(cell) else cell
             )
@@ -287,6 +297,18 @@ class _Merge:
             self._by_clause(chosen, lambda clause, p=position: clause.values.get(p, self.old[p]))  # type: ignore[misc]
             for position in range(len(self.schema.columns))
         ]
+
+    def _with_generated(
+        self, plan: Logical, rows: list[Expression]
+    ) -> tuple[Logical, list[Expression]]:
+        """The plan with the rows, so that generated columns compute no value of them twice."""
+        if not self.schema.generated:
+            return plan, rows
+        kept: list[Expression] = [ColumnRef(c.type, c.id, c.name) for c in plan.output]
+        names = [c.name for c in plan.output] + [c.name for c in self.schema.columns]
+        made = project(self.context, plan, names, [*kept, *rows])
+        stored = [ColumnRef(c.type, c.id, c.name) for c in made.output[len(kept) :]]
+        return made, computed(self.schema, stored)
 
     def _keys(self) -> list[Expression]:
         return [self.old[position] for position in self.schema.key_positions]

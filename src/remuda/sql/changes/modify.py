@@ -6,9 +6,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from remuda.catalog.system_relations import SystemRelation
-from remuda.datatypes.schema import Column, Identity, MapSchema, ViewDefinition
+from remuda.datatypes.schema import MapSchema, ViewDefinition
 from remuda.errors import (
-    GeneratedAlways,
     InvalidDefinition,
     SqlSyntaxError,
     UndefinedColumn,
@@ -17,6 +16,7 @@ from remuda.errors import (
 from remuda.plan.expression import ColumnId, ColumnRef, Expression
 from remuda.plan.logical import Logical
 from remuda.sql.changes.element_assignments import element_path, with_element
+from remuda.sql.changes.generated_columns import computed, refuse_value
 from remuda.sql.changes.returning import Outcome, refuse_groups, returned
 from remuda.sql.definitions.constraints import default_of
 from remuda.sql.definitions.sequences import owned_by
@@ -132,9 +132,10 @@ def _update(context: Context, node: ast.Update) -> ChangeStatement:
     old = [reference for _, reference in select.scope.relations[alias]]
     plan = _with_all_columns(select)
     changed = plan.output[len(plan.output) - len(assignments) :]
-    rows = list(old)
+    rows: list[Expression] = list(old)
     for assignment, output in zip(assignments, changed, strict=True):
         rows[assignment.position] = ColumnRef(output.type, output.id, output.name)
+    rows = computed(schema, rows)
     removes = any(a.position in schema.key_positions for a in assignments)
     keys = [old[position] for position in schema.key_positions] if removes else []
     scope = _replaced(select.scope, alias, rows)
@@ -151,17 +152,6 @@ def _update(context: Context, node: ast.Update) -> ChangeStatement:
         repeats=Repeats.NEVER if other is None else Repeats.FIRST,
         returning=outcome.names,
     )
-
-
-def refuse_value(context: Context, column: Column, value: ast.Node | None, place: ast.Node) -> None:
-    """Raises GeneratedAlways for a value of its own for a column that takes none."""
-    if column.identity is Identity.ALWAYS and value is not None:
-        raise context.error(
-            GeneratedAlways,
-            f'column "{column.name}" can only be updated to DEFAULT',
-            place,
-            detail=f'Column "{column.name}" is an identity column defined as GENERATED ALWAYS.',
-        )
 
 
 def _delete(context: Context, node: ast.Delete) -> ChangeStatement:

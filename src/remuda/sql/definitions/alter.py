@@ -42,6 +42,15 @@ from remuda.errors import (
     UndefinedObject,
 )
 from remuda.sql.definitions.constraints import bind_default, condition_columns, default_of
+from remuda.sql.definitions.generated import (
+    check_generated,
+    fill_text,
+    no_default,
+    not_generated,
+    not_generated_notice,
+    refuse_new_type,
+    without_dependents,
+)
 from remuda.sql.definitions.index_definitions import index_in
 from remuda.sql.definitions.map_options import with_settings
 from remuda.sql.definitions.renames import with_renamed_checks, with_renamed_views
@@ -64,7 +73,7 @@ from remuda.sql.definitions.sequences import (
 from remuda.sql.definitions.unique_constraints import verification, with_uniques
 from remuda.sql.queries.views import BindQuery, placed, renamed, with_dependents
 from remuda.sql.scope.context import Context
-from remuda.sql.scope.notices import not_there
+from remuda.sql.scope.notices import Notice, not_there
 from remuda.sql.scope.resolution import Place, found_in, place_in
 from remuda.sql.scope.statements import CatalogStatement, NumbersFrom, Verification
 from remuda.sql.text.suggest import did_you_mean
@@ -81,9 +90,11 @@ from remuda.sql.trees.syntax import (
     ChangeType,
     DropColumn,
     DropConstraint,
+    DropExpression,
     DropIdentity,
     Name,
     Rename,
+    SetExpression,
     SetIdentity,
     UniqueDefinition,
 )
@@ -100,9 +111,12 @@ class _Alteration:
     dropped: list[MapSchema] = field(default_factory=list)
     """Sequences whose columns are dropped."""
     numbers: list[NumbersFrom] = field(default_factory=list)
+    notices: list[Notice] = field(default_factory=list)
     not_null: list[str] = field(default_factory=list)
     checks: list[str] = field(default_factory=list)
     uniques: list[str] = field(default_factory=list)
+    filled: list[str] = field(default_factory=list)
+    """Generated columns whose values are computed for the rows that are there."""
     cascade: bool = False
 
     def column(self, name: Name) -> Column:
@@ -156,7 +170,7 @@ def bind_alter(context: Context, tree: AlterTree, bind: BindQuery) -> CatalogSta
         may_cascade=any(isinstance(action, DropColumn) for action in tree.actions),
     )
     found = _verified(work, before, edits, tag)
-    return replace(found, numbers=tuple(work.numbers))
+    return replace(found, numbers=tuple(work.numbers), notices=tuple(work.notices))
 
 
 def _verified(
@@ -166,7 +180,7 @@ def _verified(
     not_null = [name for name in work.not_null if name in schema.position]
     checks = [check for check in schema.checks if check.name in work.checks]
     uniques = [index for index in schema.uniques if index.name in work.uniques]
-    if not (not_null or checks or uniques):
+    if not (not_null or checks or uniques or work.filled):
         return CatalogStatement(tag, catalog.version, edits)
     guards = tuple(
         Check(NOT_NULL_GUARD + name, f"{quoted_name(name)} IS NOT NULL") for name in not_null
@@ -200,6 +214,7 @@ def _verified(
         tag,
         catalog.version,
         edits=(PutMap(guarded), *edits[1:]),
+        fill=fill_text(schema, work.filled),
         verify=tuple(verify),
         finally_=(PutMap(schema),) if not_null else (),
         undo=(PutMap(before), *(PutView(view) for view in views if view is not None)),
@@ -278,6 +293,8 @@ def _apply(work: _Alteration, action: Action) -> None:
             work.schema = replace(work.schema, options=options)
         case Rename():
             _rename(work, action)
+        case SetExpression() | DropExpression():
+            _change_expression(work, action)
         case AddIdentity() | SetIdentity() | DropIdentity():
             _change_identity(work, action)
 
@@ -303,6 +320,9 @@ def _add_column(work: _Alteration, action: AddColumn) -> None:
     column = new_column(context, place_in(schema), action.column, schema.position, work.sequences)
     work.numbers += [NumbersFrom(each.name) for each in work.sequences]
     work.schema = replace(schema, columns=(*schema.columns, column))
+    if action.column.generated is not None:
+        check_generated(context, work.schema, column, action.column.generated)
+        work.filled.append(column.name)
     if not column.nullable:
         work.not_null.append(column.name)
     known = {check.name for check in schema.checks}
@@ -332,10 +352,27 @@ def _change_default(work: _Alteration, action: ChangeDefault) -> None:
             hint="Use ALTER TABLE ... ALTER COLUMN ... DROP IDENTITY instead.",
         )
         raise placed(work.context, error, action.name)
+    if column.generated:
+        raise placed(work.context, no_default(work.schema, column, action), action.name)
     default = None
     if action.default is not None:
         default = bind_default(work.context, column.name, column.type, action.default)
     work.put(replace(column, default=default))
+
+
+def _change_expression(work: _Alteration, action: SetExpression | DropExpression) -> None:
+    column = work.column(action.name)
+    if not column.generated:
+        if isinstance(action, DropExpression) and action.if_exists:
+            work.notices.append(not_generated_notice(work.schema, column))
+            return
+        raise placed(work.context, not_generated(work.schema, column), action.name)
+    if isinstance(action, DropExpression):
+        work.put(replace(column, generated=""))
+        return
+    work.put(replace(column, generated=action.expression.text))
+    check_generated(work.context, work.schema, work.column(action.name), action.expression)
+    work.filled.append(column.name)
 
 
 def _change_identity(work: _Alteration, action: AddIdentity | SetIdentity | DropIdentity) -> None:
@@ -354,7 +391,7 @@ def _add_identity(work: _Alteration, action: AddIdentity) -> None:
     problem = ""
     if column.identity is not None:
         problem = f"{where} is already an identity column"
-    elif column.default is not None:
+    elif column.default is not None or column.generated:
         problem = f"{where} already has a default value"
     elif column.nullable:
         problem = f"{where} must be declared NOT NULL before identity can be added"
@@ -419,6 +456,10 @@ def _drop_column(work: _Alteration, action: DropColumn) -> None:
             hint="Use DROP COLUMN ... CASCADE to drop the constraint too.",
         )
         raise placed(work.context, error_, action.name)
+    try:
+        schema = without_dependents(schema, column.name, cascade=action.cascade)
+    except DependentObjects as problem:
+        raise placed(work.context, problem, action.name) from None
     work.cascade = work.cascade or action.cascade
     work.dropped += owned_by(work.context.catalog, [column])
     work.schema = replace(
@@ -458,6 +499,10 @@ def _drop_constraint(work: _Alteration, action: DropConstraint) -> None:
 
 def _change_type(work: _Alteration, action: ChangeType) -> None:
     column = work.column(action.name)
+    try:
+        refuse_new_type(work.schema, column.name)
+    except NotSupported as problem:
+        raise placed(work.context, problem, action.name) from None
     same = column.type == action.type  # but for digits of seconds
     if same and str(column.type) == str(action.type) and action.using is None:
         return

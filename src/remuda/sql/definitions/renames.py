@@ -10,15 +10,17 @@ is, and the rename is refused because of it.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from remuda.catalog.edits import Edit, PutView
 from remuda.datatypes.identifiers import quoted_name
-from remuda.datatypes.schema import Check, MapSchema, ViewDefinition
+from remuda.datatypes.schema import Check, Column, MapSchema, ViewDefinition
 from remuda.errors import NotSupported, RemudaError
+from remuda.plan.expression import Expression
 from remuda.plan.logical import Logical
 from remuda.sql.definitions.constraints import check_condition
+from remuda.sql.definitions.generated import generation
 from remuda.sql.parsing.snippets import parse_query
 from remuda.sql.queries.views import BindQuery, broken_views, view_plan, works
 from remuda.sql.scope.context import Context
@@ -50,20 +52,56 @@ def with_renamed_checks(before: MapSchema, after: MapSchema, old: str, new: str)
     checks: list[Check] = []
     for check in before.checks:
         meant, _ = check_condition(before, check)
-        for text in (check.text, _renamed_text(check.text, old, new)):
-            try:
-                means, _ = check_condition(after, Check(check.name, text))
-            except RemudaError:
-                continue
-            if _shape(means) == _shape(meant):
-                checks.append(dataclasses.replace(check, text=text))
-                break
-        else:
+
+        def means(text: str, check: Check = check) -> Expression:
+            return check_condition(after, Check(check.name, text))[0]
+
+        text = _text_of_same_meaning(check.text, meant, means, old, new)
+        if text is None:
             raise NotSupported(
                 f'"{old}" is used by the constraint "{check.name}"',
                 hint="Drop the constraint, rename, and add the constraint again.",
             )
-    return dataclasses.replace(after, checks=tuple(checks))
+        checks.append(dataclasses.replace(check, text=text))
+    return _with_renamed_generations(
+        before, dataclasses.replace(after, checks=tuple(checks)), old, new
+    )
+
+
+def _with_renamed_generations(before: MapSchema, after: MapSchema, old: str, new: str) -> MapSchema:
+    """``after`` with the texts of its generated columns."""
+    columns = list(after.columns)
+    for position in before.generated:
+        column = columns[position]
+
+        def means(text: str, column: Column = column, position: int = position) -> Expression:
+            others = list(after.columns)
+            others[position] = dataclasses.replace(column, generated=text)
+            return generation(dataclasses.replace(after, columns=tuple(others)), position)
+
+        meant = generation(before, position)
+        text = _text_of_same_meaning(column.generated, meant, means, old, new)
+        if text is None:
+            raise NotSupported(
+                f'"{old}" is used by the generated column "{column.name}"',
+                hint="Drop that column, rename, and add the column again.",
+            )
+        columns[position] = dataclasses.replace(column, generated=text)
+    return dataclasses.replace(after, columns=tuple(columns))
+
+
+def _text_of_same_meaning(
+    text: str, meant: Expression, means: Callable[[str], Expression], old: str, new: str
+) -> str | None:
+    """``text``, or ``text`` with the new name, if it means after the rename as it did before."""
+    for each in (text, _renamed_text(text, old, new)):
+        try:
+            found = means(each)
+        except RemudaError:
+            continue
+        if _shape(found) == _shape(meant):
+            return each
+    return None
 
 
 def _renamed_text(text: str, old: str, new: str) -> str:

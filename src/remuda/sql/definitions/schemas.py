@@ -32,6 +32,7 @@ from remuda.errors import (
 from remuda.plan.expression import ColumnRef, Expression, Literal
 from remuda.plan.logical import Logical
 from remuda.sql.definitions.constraints import bind_check, bind_default, condition_columns
+from remuda.sql.definitions.generated import check_clauses, check_generated
 from remuda.sql.definitions.map_options import with_settings
 from remuda.sql.definitions.sequences import (
     bind_drop_sequence,
@@ -162,6 +163,10 @@ def _schema(context: Context, tree: CreateTree, place: Place, columns: list[Colu
         options=with_settings(context, NO_OPTIONS, tree.options),
         namespace=place.namespace,
     )
+    for definition in tree.elements.columns:
+        if definition.generated is not None:
+            column = schema.column(definition.name.text)
+            check_generated(context, schema, column, definition.generated)
     if schema.replicated and tree.options:
         _refuse_for_replicated(context, schema, tree.options[0].name)
     checks = [
@@ -239,6 +244,7 @@ def _copied(
         if "defaults" in like.including and column.identity is None
         else None,
         identity=None,
+        generated=column.generated if "generated" in like.including else "",
         sequences=(),
     )
 
@@ -256,6 +262,10 @@ def new_column(
     check_column_name(context, name, others)
     assert definition.type is not None
     default = None
+    if definition.generated is not None:
+        check_clauses(context, definition, table)
+        nullable = definition.nullable is not False
+        return Column(name.text, definition.type, nullable, generated=definition.generated.text)
     if definition.default is not None:
         default = bind_default(context, name.text, definition.type, definition.default)
     column = Column(name.text, definition.type, definition.nullable is not False, default)

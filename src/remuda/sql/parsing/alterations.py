@@ -49,8 +49,10 @@ from remuda.sql.trees.syntax import (
     CheckDefinition,
     DropColumn,
     DropConstraint,
+    DropExpression,
     DropIdentity,
     Rename,
+    SetExpression,
     SetIdentity,
     TableElements,
 )
@@ -176,12 +178,17 @@ class AlterParser(ElementReader):
             return AddIdentity(name, read_identity(self))
         if self.accept("drop", "identity"):
             return DropIdentity(name, self.accept("if", "exists"))
+        if self.accept("drop", "expression"):
+            return DropExpression(name, self.accept("if", "exists"))
+        if self.accept("set", "expression"):
+            self.expect("as", hint="Write SET EXPRESSION AS (expression).")
+            return SetExpression(name, self.enclosed())
         if self.word() in ("set", "restart"):
             return SetIdentity(name, self._identity())
         return self.unsupported(
             f"ALTER COLUMN {self.word().upper()}".rstrip(),
             "TYPE type, SET DEFAULT value, DROP DEFAULT, SET NOT NULL, DROP NOT NULL, "
-            "ADD GENERATED, SET GENERATED, DROP IDENTITY",
+            "ADD GENERATED, SET GENERATED, DROP IDENTITY, SET EXPRESSION, DROP EXPRESSION",
         )
 
     def _identity(self) -> IdentityClause:

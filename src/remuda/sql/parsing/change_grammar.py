@@ -303,7 +303,7 @@ class Grammar(QueryGrammar):
         args: dict[str, Any] = {}
         if self.token.word == "(":
             args["columns"] = self._insert_columns()
-        self._overriding()
+        args["overriding"] = self._overriding()
         if self.accept("default", "values"):
             args["default"] = True
             return ast.Insert(**args)

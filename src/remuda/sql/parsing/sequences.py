@@ -13,7 +13,7 @@
 from __future__ import annotations
 
 from remuda.datatypes.schema import Identity
-from remuda.errors import SqlSyntaxError
+from remuda.errors import Position, SqlSyntaxError
 from remuda.sql.parsing.token_reader import TokenReader
 from remuda.sql.text.lexemes import TokenKind
 from remuda.sql.trees.names import Name
@@ -23,7 +23,7 @@ from remuda.sql.trees.sequences import (
     IdentityClause,
     SequenceClauses,
 )
-from remuda.sql.trees.syntax import AlterTree, Rename
+from remuda.sql.trees.syntax import AlterTree, Rename, Snippet
 
 
 def read_create_sequence(reader: TokenReader) -> CreateSequenceTree:
@@ -56,9 +56,28 @@ def read_identity(reader: TokenReader) -> IdentityClause:
     """After GENERATED."""
     position = reader.position()
     kind = read_kind(reader)
-    reader.expect("as", hint="Write GENERATED ALWAYS AS IDENTITY.")
-    if not reader.accept("identity"):
-        reader.unsupported("a generated column", "GENERATED ALWAYS | BY DEFAULT AS IDENTITY")
+    reader.expect("as", "identity", hint="Write GENERATED ALWAYS AS IDENTITY.")
+    return _identity(reader, kind, position)
+
+
+def read_generated(reader: TokenReader) -> IdentityClause | Snippet:
+    """After GENERATED: the clause of an identity column, or the expression of a generated one."""
+    position = reader.position()
+    kind = read_kind(reader)
+    reader.expect("as", hint="Write AS IDENTITY, or AS (expression) STORED.")
+    if reader.word() != "(":
+        reader.expect("identity", hint="Write AS IDENTITY, or AS (expression) STORED.")
+        return _identity(reader, kind, position)
+    if kind is not Identity.ALWAYS:
+        raise SqlSyntaxError(
+            "for a generated column, GENERATED ALWAYS must be specified", position=position
+        )
+    expression = reader.enclosed()
+    reader.expect("stored", hint="Generated columns are stored: write AS (expression) STORED.")
+    return expression
+
+
+def _identity(reader: TokenReader, kind: Identity, position: Position) -> IdentityClause:
     clauses = SequenceClauses()
     if reader.accept("("):
         clauses = read_clauses(reader)

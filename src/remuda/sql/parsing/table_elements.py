@@ -8,7 +8,8 @@
               | [CONSTRAINT name] CHECK (condition)
     column    name type [ [CONSTRAINT name] NOT NULL | NULL | PRIMARY KEY | DEFAULT value
               | UNIQUE [NULLS [NOT] DISTINCT] | CHECK (condition)
-              | GENERATED ALWAYS | BY DEFAULT AS IDENTITY [(clause ...)] ]...
+              | GENERATED ALWAYS | BY DEFAULT AS IDENTITY [(clause ...)]
+              | GENERATED ALWAYS AS (expression) STORED ]...
 
 CREATE TABLE AS leaves types out.
 """
@@ -19,8 +20,8 @@ from typing import Final
 
 from remuda.datatypes.sequences import RANGES
 from remuda.datatypes.sql import SqlType
-from remuda.errors import InvalidDefinition, SqlSyntaxError
-from remuda.sql.parsing.sequences import read_identity
+from remuda.errors import InvalidDefinition, Position, SqlSyntaxError
+from remuda.sql.parsing.sequences import read_generated
 from remuda.sql.parsing.token_reader import TokenReader
 from remuda.sql.parsing.type_grammar import TypeGrammar, declared_type
 from remuda.sql.trees.syntax import (
@@ -29,6 +30,7 @@ from remuda.sql.trees.syntax import (
     KeyDefinition,
     LikeDefinition,
     Name,
+    Snippet,
     TableElements,
     UniqueDefinition,
 )
@@ -163,17 +165,26 @@ class ElementReader(TokenReader):
                 )
             column.default = self.until(_AFTER_DEFAULT)
         elif constraint is None and self.accept("generated"):
-            if column.identity is not None:
-                raise SqlSyntaxError(
-                    f'multiple identity specifications for column "{column.name.text}"',
-                    position=start,
-                )
-            column.identity = read_identity(self)
+            self._generated(column, start)
         elif constraint is not None:
             self.fail()
         else:
             return False
         return True
+
+    def _generated(self, column: ColumnDefinition, start: Position) -> None:
+        found = read_generated(self)
+        problem = ""
+        if isinstance(found, Snippet):
+            if column.generated is not None:
+                problem = f'multiple generation clauses specified for column "{column.name.text}"'
+            column.generated = found
+        else:
+            if column.identity is not None:
+                problem = f'multiple identity specifications for column "{column.name.text}"'
+            column.identity = found
+        if problem:
+            raise SqlSyntaxError(problem, position=start)
 
     def _conflicting(self, name: Name) -> None:
         raise SqlSyntaxError(

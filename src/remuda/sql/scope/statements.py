@@ -167,8 +167,9 @@ class CatalogStatement:
     """ALTER, DROP, CREATE VIEW, COMMENT, and CREATE TABLE with sequences: ``edits`` of the catalog
     of ``version``. Then the states of sequences are set: ``numbers``.
 
-    With ``verify`` they are made first, so that every new row meets what they demand; then the rows
-    that are there are looked at. If all is well, ``finally_`` is made; otherwise ``undo``.
+    ``fill`` is an UPDATE that gives the rows that are there the values of generated columns.
+    With ``verify`` the edits are made first, so that every new row meets what they demand; then the
+    rows that are there are looked at. If all is well, ``finally_`` is made; otherwise ``undo``.
     """
 
     tag: str
@@ -179,6 +180,7 @@ class CatalogStatement:
     undo: tuple[Edit, ...] = ()
     notices: tuple[Notice, ...] = ()
     numbers: tuple[NumbersFrom, ...] = field(default=(), repr=False)
+    fill: str = field(default="", repr=False)
 
 
 @dataclass(frozen=True, slots=True)

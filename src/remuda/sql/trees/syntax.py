@@ -91,6 +91,7 @@ class ColumnDefinition:
     nullable: bool | None = None
     default: Snippet | None = None
     identity: IdentityClause | None = None
+    generated: Snippet | None = None
     serial: str = ""
     """The type of the numbers, for a type such as BIGSERIAL."""
 
@@ -276,6 +277,20 @@ class SetIdentity:
 
 
 @dataclass(frozen=True, slots=True)
+class SetExpression:
+    """Another expression for a generated column."""
+
+    name: Name
+    expression: Snippet
+
+
+@dataclass(frozen=True, slots=True)
+class DropExpression:
+    name: Name
+    if_exists: bool
+
+
+@dataclass(frozen=True, slots=True)
 class DropIdentity:
     name: Name
     if_exists: bool
@@ -308,6 +323,8 @@ Action: TypeAlias = (
     | AddIdentity
     | SetIdentity
     | DropIdentity
+    | SetExpression
+    | DropExpression
     | Rename
 )
 
