@@ -245,3 +245,18 @@ def test_rows_for_a_map_without_a_key(tmp_path: Path) -> None:
     assert made.schema == engine_schema(schema)
     assert made.drop_columns(ROW_ID).to_pydict() == {"a": [1, 1], "b": ["x", "x"]}
     assert len(set(made.column(ROW_ID).to_pylist())) == 2
+
+
+def test_rows_for_a_map_with_a_generated_column(tmp_path: Path) -> None:
+    columns = (
+        Column("a", sql.BIGINT, False),
+        Column("b", sql.BIGINT, False, generated="a * 2"),
+        Column("c", sql.VARCHAR),
+    )
+    schema = MapSchema("m", columns, ("a",), ("a",))
+    file = tmp_path / "rows.parquet"
+    pq.write_table(pa.table({"a": [1, 2], "c": ["x", None]}), file)
+    (piece,) = read_split(plan_splits([str(file)], None, 1)[0], of_files(schema), TextFormat())
+    made = with_row_ids(schema, piece.batch)
+    assert made.schema.names == ["a", "b", "c"]
+    assert made.to_pydict() == {"a": [1, 2], "b": [None, None], "c": ["x", None]}

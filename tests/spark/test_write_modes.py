@@ -49,6 +49,21 @@ def test_inserts_meet_no_key(spark: Any, client: Any, address: str, name: str) -
     assert held(client, name) == expected | dict.fromkeys(range(100, 120), "new")
 
 
+def test_members_compute_generated_columns(
+    spark: Any, client: Any, address: str, name: str
+) -> None:
+    client.sql(
+        f'CREATE TABLE "{name}" (k BIGINT PRIMARY KEY, n BIGINT, '
+        "v BIGINT NOT NULL GENERATED ALWAYS AS (n * 2) STORED)"
+    )
+    rows = spark.range(0, 100, 1, 2).selectExpr("id AS k", "id + 1 AS n")
+    write(rows, address, name, write="insert")
+    doubled = {row[0]: row[1] for row in client.sql(f'SELECT k, v FROM "{name}"')}
+    assert doubled == {k: 2 * (k + 1) for k in range(100)}
+    write(rows.selectExpr("k", "n + 1 AS n", "'none' AS v"), address, name, write="upsert")
+    assert client.sql(f'SELECT v FROM "{name}" WHERE k = 5').scalar() == 14
+
+
 def test_deletes(spark: Any, client: Any, address: str, name: str) -> None:
     expected = filled(client, name, 30)
     write(spark.range(10, 40, 1, 2).selectExpr("id AS k"), address, name, write="delete")

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pyarrow as pa
 
 from remuda.catalog.catalog import Catalog
-from remuda.catalog.definition_text import definition_of
+from remuda.catalog.definition_text import definition_of, generated_text
 from remuda.datatypes.arrow import external_schema
 from remuda.datatypes.schema import Column, MapSchema, ViewDefinition
 from remuda.datatypes.sql import BOOLEAN, INTEGER, VARCHAR
@@ -84,12 +84,19 @@ def _column_rows(relation: MapSchema | ViewDefinition) -> list[tuple[object, ...
             str(column.type),
             column.nullable,
             schema is not None and column.name in schema.key,
-            column.default.text if column.default is not None else None,
+            given_value(column),
             "; ".join(_conditions(schema, column)) or None if schema is not None else None,
             column.comment or None,
         )
         for column in (relation.columns if schema is None else schema.shown)
     ]
+
+
+def given_value(column: Column) -> str | None:
+    """The default of a column, or the clause of a generated one."""
+    if column.generated:
+        return generated_text(column)
+    return column.default.text if column.default is not None else None
 
 
 def _conditions(schema: MapSchema, column: Column) -> list[str]:

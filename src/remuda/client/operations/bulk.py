@@ -193,7 +193,7 @@ def engine_batches(schema: MapSchema, table: pa.Table) -> list[pa.RecordBatch]:
             if column.default is not None:
                 arrays.append(defaults.array(schema.position[column.name], table.num_rows))
                 continue
-            if not column.nullable:
+            if not (column.nullable or column.generated):
                 raise ObjectMismatch(
                     f'map "{schema.name}", field "{column.name}": '
                     f"expected {column.type}, found no such column"
@@ -208,7 +208,7 @@ def engine_batches(schema: MapSchema, table: pa.Table) -> list[pa.RecordBatch]:
             ) from error
     whole = pa.RecordBatch.from_arrays(arrays, schema=target)
     try:
-        check_not_null(schema, whole)
+        check_not_null(schema.given, whole)
     except NotNullViolation as error:
         raise ObjectMismatch(error.message) from error
     check_row_sizes(schema, whole)

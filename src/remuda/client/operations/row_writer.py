@@ -92,7 +92,7 @@ class JobWriter:
                 f"expected {self._schema}, found {batch.schema}"
             )
         batch = pa.RecordBatch.from_arrays(batch.columns, schema=self._schema)
-        check_not_null(self.target.schema, batch)
+        check_not_null(self.target.schema.given, batch)
         self._begin()
         await self._add(batch, removal=False)
 

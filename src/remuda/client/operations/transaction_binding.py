@@ -135,6 +135,8 @@ class TransactionBinding(Binding):
         core.require_open()
         if not core.keeps_puts or core.unsent.full or self.schema.checks:
             return False
+        if self.schema.generated:
+            return False
         return not core.pessimistic or self._locked(rows)
 
     def _locked(self, rows: Sequence[PhysicalRow]) -> bool:

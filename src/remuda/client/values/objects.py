@@ -50,7 +50,7 @@ class ObjectCodec:
     ) -> None:
         self.schema = schema
         self.key_types = tuple(schema.columns[i].type for i in schema.key_positions)
-        self._encoders = tuple(encoder(schema.name, column) for column in schema.columns)
+        self._encoders = tuple(encoder(schema.name, column) for column in schema.given.columns)
         self._arrow = engine_schema(schema)
         self._decoders = tuple(
             (i, d) for i, column in enumerate(schema.columns) if (d := decoder(column)) is not None
@@ -304,7 +304,7 @@ class ObjectCodec:
                     repeated.append((index_in_value[column.name], in_key, encode))
             elif column.name in index_in_value:
                 steps.append((_FROM_VALUE, index_in_value[column.name], encode))
-            elif column.nullable or column.default is not None:
+            elif column.nullable or column.default is not None or column.generated:
                 steps.append((_NULL, 0, encode))
                 if column.default is not None:
                     defaults.append(position)

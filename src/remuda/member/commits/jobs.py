@@ -469,8 +469,7 @@ class Jobs(Wing):
                     raise TypeMismatch(f'map "{schema.name}": the keys are not those of the map')
                 yield of_keys(batch.columns, schema)
             else:
-                self._core.constraints.check(batch, schema)
-                yield batch
+                yield self._core.constraints.entered(batch, schema)
 
     def on_task_end(self, call: Call) -> None:
         """The writer says how many rows it sent here; a difference fails the task."""

@@ -112,12 +112,11 @@ class MapChanges(Wing):
                 new = compute((row,))[0]
                 if new is not None:
                     found.check.row(new)
+                    new = found.completed([new])[0]
             else:
                 new = inserted[place] if inserted else None
             if new is None:
                 return {}, [None]
-            if found.schema.checks:
-                found.conditions.check_rows([new])
             return {key: new}, [row if want_old else new]
 
         def change(places: Sequence[int], before: Before) -> Changed:
@@ -126,15 +125,17 @@ class MapChanges(Wing):
             here = {keys[p]: (p, row) for p, row in zip(places, before, strict=True)}
             there = [(key, row) for key, (_, row) in here.items() if row is not None]
             written: dict[Key, Row | None] = {}
+            computed: list[tuple[Key, Row]] = []
             for (key, _), row in zip(there, compute([row for _, row in there]), strict=True):
                 if row is not None:
                     found.check.row(row)
-                    written[key] = row
+                    computed.append((key, row))
+            rows = found.completed([row for _, row in computed])
+            written.update(zip((key for key, _ in computed), rows, strict=True))
             if inserted:
                 for key, (place, row) in here.items():
                     if row is None:
                         written[key] = inserted[place]
-            found.conditions.check_rows([row for row in written.values() if row is not None])
             answer = [
                 here[keys[p]][1] if want_old and keys[p] in written else written.get(keys[p])
                 for p in places

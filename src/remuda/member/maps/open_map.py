@@ -29,6 +29,7 @@ class OpenMap:
         self.store = store
         self.router = Router(schema)
         self.check = RowCheck(schema)
+        self._entering = RowCheck(schema.given) if schema.generated else self.check
         self.conditions = constraints.of(schema)
         self.arrow_schema = engine_schema(schema)
         self.rows = packer(tuple(column.type for column in schema.columns))
@@ -53,15 +54,22 @@ class OpenMap:
 
     def unpack_rows(self, packed: Iterable[bytes]) -> list[Row]:
         """Raises ProtocolError, and what ``RowCheck.row`` and ``Conditions.check`` raise."""
-        unpack, check = self.rows.unpack, self.check.row
+        unpack, check = self.rows.unpack, self._entering.row
         rows = []
         for data in packed:
             row = unpack(data)
             check(row)
             rows.append(row)
+        return self.completed(rows)
+
+    def completed(self, rows: Sequence[Row]) -> list[Row]:
+        """``rows``, which fit the columns, with the values of generated ones. Raises the errors of
+        ``Conditions.completed_rows`` and ``Conditions.check``."""
+        if self.schema.generated:
+            rows = self.conditions.completed_rows(rows)
         if self.schema.checks:
             self.conditions.check_rows(rows)
-        return rows
+        return list(rows)
 
     def key_of(self, row: Sequence[PhysicalValue]) -> Key:
         if self._one_column is not None:

@@ -284,8 +284,8 @@ class TransactionMaps:
         transaction.check_writable("a put")
         found = self._maps.open(message.map, message.map_id, message.schema_version)
         batches = arrow_stream.decode(call.dbody)
-        for batch in batches:
-            self._core.constraints.check(batch, found.schema)
+        entered = self._core.constraints.entered
+        batches = [entered(batch, found.schema) for batch in batches]
         self._core.serve(call, self._put_batch(call, transaction, found, batches))
 
     async def _rows(

@@ -1,5 +1,5 @@
 """What the rows of a map must fulfil where they enter a member, beyond their types: CHECK
-constraints. And what they get there: the keys of maps that make their own, generated columns.
+constraints. Rows get some values there: the keys of maps that make their own, generated columns.
 
 Statements compute generated columns in their plans, so that RETURNING sees them; for all other
 writers they are computed here.
@@ -156,8 +156,8 @@ class Constraints:
             self.of(schema).check(batch)
 
     def entered(self, batch: pa.RecordBatch, schema: MapSchema) -> pa.RecordBatch:
-        """The rows that a client gives, with the values of generated columns. Raises what ``check``
-        and these columns raise."""
+        """The rows that a client gives, with the values of generated columns. Raises the errors
+        of ``check`` and of these columns."""
         if schema.generated:
             check_batch(batch, schema.given)
             batch = self.of(schema).completed(batch)

@@ -38,6 +38,7 @@ from remuda.member.system.activity_report import ActivityReport
 from remuda.member.system.query_relations import QueryRelations
 from remuda.member.system.system_state import SystemState
 from remuda.rpc.messages import control_pb2
+from remuda.session.answers import given_value
 from remuda.session.settings import SETTINGS
 from remuda.session.system import information_schema, pg_catalog
 from remuda.session.system.roles import rows_of_roles
@@ -308,7 +309,7 @@ class SystemRelations:
                     (
                         schema.name, column.name, place, str(column.type), column.nullable,
                         column.name in schema.key, column.name in schema.partition_by,
-                        column.default.text if column.default is not None else None,
+                        given_value(column),
                         column.comment or None,
                         about.distinct if about is not None else None,
                         about.null_fraction if about is not None else None,

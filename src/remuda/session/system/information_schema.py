@@ -91,7 +91,7 @@ def _column(relation: Relation, place: int, column: Column, identity: Row) -> Ro
         _second_digits(t), _interval_type(t), None,
         None, None, None, None, None, None, None, None, None,
         DATABASE, "pg_catalog", udt_name(t), None, None, None, None, str(place), "NO", *identity,
-        "NEVER", None,
+        "ALWAYS" if column.generated else "NEVER", column.generated or None,
         _answer(isinstance(relation.source, MapSchema)),
     )  # fmt: skip
 

@@ -46,7 +46,7 @@ from remuda.session.system.access_methods import (
 )
 from remuda.session.system.functions import pg_operator, pg_proc
 from remuda.session.system.rows import Row, row
-from remuda.session.system.sequences import pg_depend, pg_sequence, with_identity
+from remuda.session.system.sequences import pg_depend, pg_sequence, with_generated, with_identity
 from remuda.sql.definitions.constraints import condition_columns
 
 UTF8: Final = 6
@@ -102,8 +102,10 @@ def pg_attribute(catalog: Catalog) -> Iterator[Row]:
         is_view = isinstance(relation.source, ViewDefinition)
         for place, c in enumerate(relation.columns, 1):
             not_null = not (c.nullable or is_view)
-            shown = c.default is not None and c.identity is None
+            shown = bool(c.generated) or (c.default is not None and c.identity is None)
             found = _attribute(relation.oid, c.name, place, c.type, not_null, shown)
+            if c.generated:
+                found = with_generated(found)
             yield found if c.identity is None else with_identity(found, c.identity)
     for index in indexes(catalog):
         for place, name in enumerate(index.columns, 1):
@@ -128,10 +130,12 @@ def _attribute(  # noqa: PLR0917 (the parts of one row)
 def pg_attrdef(catalog: Catalog) -> Iterator[Row]:
     for schema in catalog.maps:
         for column in schema.shown:
-            if column.default is not None and column.identity is None:
+            default = "" if column.default is None else column.default.text
+            text = column.generated or default
+            if text and column.identity is None:
                 yield row(
                     "pg_attrdef", oid=column.default_oid, adrelid=schema.oid,
-                    adnum=number_of(schema, column.name), adbin=column.default.text,
+                    adnum=number_of(schema, column.name), adbin=text,
                 )  # fmt: skip
 
 

@@ -29,6 +29,11 @@ def with_identity(attribute: Row, identity: Identity) -> Row:
     return (*attribute[:_PLACE], _IDENTITY[identity], *attribute[_PLACE + 1 :])
 
 
+def with_generated(attribute: Row) -> Row:
+    """The same of a generated column."""
+    return (*attribute[: _PLACE + 1], "s", *attribute[_PLACE + 2 :])
+
+
 def pg_sequence(catalog: Catalog) -> Iterator[Row]:
     for schema in catalog.sequences:
         options = schema.sequence

@@ -58,7 +58,7 @@ def plan_rows(schema: MapSchema, columns: Sequence[SourceColumn], options: Optio
     others = [column for index, column in enumerate(columns) if index != operation]
     places = [index for index in range(len(columns)) if index != operation]
     laid = fit(schema, others)
-    stored = tuple(MADE if position == MADE else places[position] for position in laid)
+    stored = tuple(position if position < 0 else places[position] for position in laid)
     keys = tuple(stored[position] for position in schema.key_positions)
     if operation is not None and MADE in keys:
         raise InvalidDefinition(

@@ -19,6 +19,8 @@ from remuda.spark.transfer.types import fits
 
 MADE: Final = -1
 """Instead of a position: the column is the key that rows of a map without one get as they come."""
+COMPUTED: Final = -2
+"""The column is a generated one, which members compute."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +86,7 @@ def fit(
     columns: Sequence[SourceColumn],
     accepts: Callable[[SourceColumn, Column], bool] = lossless,
 ) -> list[int]:
-    """For each column of the map, the position of its source column, or ``MADE``.
+    """For each column of the map, the position of its source column, ``MADE`` or ``COMPUTED``.
 
     Every column of the map that users see must be there, and none beyond. ``accepts`` says which
     types go together; sources whose rows are refused one by one are less strict than ``lossless``.
@@ -99,6 +101,9 @@ def fit(
             )
     positions = []
     for column in schema.columns:
+        if column.generated:  # also if the source has read it from a map
+            positions.append(COMPUTED)
+            continue
         if column.name not in names:
             if column.name == ROW_ID:
                 positions.append(MADE)

@@ -18,7 +18,7 @@ from remuda.datatypes.texts.text import parse_text
 from remuda.datatypes.values import PhysicalValue, values_to_array
 from remuda.datatypes.violations import null_value
 from remuda.errors import DataError, InputError
-from remuda.spark.transfer.fit import MADE
+from remuda.spark.transfer.fit import COMPUTED, MADE
 
 Convert = Callable[[pa.Array, SqlType], pa.Array]
 
@@ -34,30 +34,44 @@ def engine_batch(
     schema: MapSchema, positions: Sequence[int], batch: pa.RecordBatch
 ) -> pa.RecordBatch:
     """All rows of ``batch`` in the engine's form, with keys made for them where a position is
-    ``MADE``. Raises for the first column that does not fit."""
-    arrays = [
-        row_ids(batch.num_rows)
-        if position == MADE
-        else _engine_array(schema, column, batch.column(position))
-        for column, position in zip(schema.columns, positions, strict=True)
-    ]
-    return pa.RecordBatch.from_arrays(arrays, schema=engine_schema(schema))
+    ``MADE`` and NULL where one is ``COMPUTED``. Raises for the first column that does not fit."""
+    arrow = engine_schema(schema)
+    arrays = []
+    for column, arrow_field, position in zip(schema.columns, arrow, positions, strict=True):
+        if position == MADE:
+            arrays.append(row_ids(batch.num_rows))
+        elif position == COMPUTED:
+            arrays.append(pa.nulls(batch.num_rows, arrow_field.type))
+        else:
+            arrays.append(_engine_array(schema, column, batch.column(position)))
+    return pa.RecordBatch.from_arrays(arrays, schema=arrow)
 
 
 def of_files(schema: MapSchema) -> MapSchema:
-    """The columns that files have for a map: all but a key that is made for their rows."""
-    if not schema.has_row_ids:
+    """The columns that files have for a map: all but a key that is made for their rows, and
+    generated columns."""
+    if not (schema.has_row_ids or schema.generated):
         return schema
-    return replace(schema, columns=schema.shown, key=(), partition_by=())
+    columns = tuple(column for column in schema.shown if not column.generated)
+    if schema.has_row_ids:
+        return replace(schema, columns=columns, key=(), partition_by=())
+    return replace(schema, columns=columns)
 
 
 def with_row_ids(schema: MapSchema, batch: pa.RecordBatch) -> pa.RecordBatch:
-    """Rows of ``of_files(schema)`` with their keys."""
-    if not schema.has_row_ids:
+    """Rows of ``of_files(schema)`` with their keys, and NULL in generated columns."""
+    if not (schema.has_row_ids or schema.generated):
         return batch
-    arrays = batch.columns
-    arrays.insert(schema.position[ROW_ID], row_ids(batch.num_rows))
-    return pa.RecordBatch.from_arrays(arrays, schema=engine_schema(schema))
+    given, arrow = iter(batch.columns), engine_schema(schema)
+    arrays = []
+    for column, arrow_field in zip(schema.columns, arrow, strict=True):
+        if column.name == ROW_ID:
+            arrays.append(row_ids(batch.num_rows))
+        elif column.generated:
+            arrays.append(pa.nulls(batch.num_rows, arrow_field.type))
+        else:
+            arrays.append(next(given))
+    return pa.RecordBatch.from_arrays(arrays, schema=arrow)
 
 
 def engine_keys(

@@ -9,11 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 
 from remuda.catalog.edits import DropMap, DropView, Edit, PutMap, PutView
 from remuda.catalog.indexes import without_index
-from remuda.datatypes.identifiers import quoted_name, sql_name
+from remuda.datatypes.identifiers import quoted_name
 from remuda.datatypes.schema import (
     NOT_NULL_GUARD,
     PUBLIC,
@@ -24,17 +23,13 @@ from remuda.datatypes.schema import (
     ViewDefinition,
 )
 from remuda.datatypes.sql import Kind
-from remuda.datatypes.values import PhysicalValue
 from remuda.datatypes.widening import widening
 from remuda.errors import (
-    CheckViolation,
     DependentObjects,
     DuplicateColumn,
     DuplicateMap,
     DuplicateObject,
-    ErrorSubject,
     InvalidDefinition,
-    NotNullViolation,
     NotSupported,
     NumberNotDefined,
     SqlSyntaxError,
@@ -43,11 +38,10 @@ from remuda.errors import (
 )
 from remuda.sql.definitions.constraints import bind_default, condition_columns, default_of
 from remuda.sql.definitions.generated import (
+    altered_generation,
     check_generated,
     fill_text,
     no_default,
-    not_generated,
-    not_generated_notice,
     refuse_new_type,
     without_dependents,
 )
@@ -70,12 +64,13 @@ from remuda.sql.definitions.sequences import (
     uses,
     with_renamed_defaults,
 )
-from remuda.sql.definitions.unique_constraints import verification, with_uniques
+from remuda.sql.definitions.unique_constraints import with_uniques
+from remuda.sql.definitions.verifications import verifications
 from remuda.sql.queries.views import BindQuery, placed, renamed, with_dependents
 from remuda.sql.scope.context import Context
 from remuda.sql.scope.notices import Notice, not_there
 from remuda.sql.scope.resolution import Place, found_in, place_in
-from remuda.sql.scope.statements import CatalogStatement, NumbersFrom, Verification
+from remuda.sql.scope.statements import CatalogStatement, NumbersFrom
 from remuda.sql.text.suggest import did_you_mean
 from remuda.sql.trees.syntax import (
     Action,
@@ -193,45 +188,16 @@ def _verified(
         ),
         checks=(*schema.checks, *guards),
     )
-    some_row = f"SELECT 1 FROM {sql_name(schema)} WHERE "  # noqa: S608 (a quoted name)
-    verify = [
-        Verification(
-            some_row + f"{quoted_name(name)} IS NULL LIMIT 1",
-            partial(_stored_null, schema.name, name),
-        )
-        for name in not_null
-    ]
-    verify += [
-        Verification(
-            some_row + f"({check.text}) IS FALSE LIMIT 1",
-            partial(_stored_break, schema.name, check.name),
-        )
-        for check in checks
-    ]
-    verify += [verification(schema, index) for index in uniques]
+    verify = verifications(schema, not_null, checks, uniques)
     views = [catalog.find_view(edit.name) for edit in edits if isinstance(edit, DropView)]
     return CatalogStatement(
         tag,
         catalog.version,
         edits=(PutMap(guarded), *edits[1:]),
         fill=fill_text(schema, work.filled),
-        verify=tuple(verify),
+        verify=verify,
         finally_=(PutMap(schema),) if not_null else (),
         undo=(PutMap(before), *(PutView(view) for view in views if view is not None)),
-    )
-
-
-def _stored_null(table: str, column: str, _: Sequence[PhysicalValue]) -> NotNullViolation:
-    return NotNullViolation(
-        f'column "{column}" of relation "{table}" contains null values',
-        subject=ErrorSubject(table=table, column=column),
-    )
-
-
-def _stored_break(table: str, check: str, _: Sequence[PhysicalValue]) -> CheckViolation:
-    return CheckViolation(
-        f'check constraint "{check}" of relation "{table}" is violated by some row',
-        subject=ErrorSubject(table=table, constraint=check),
     )
 
 
@@ -362,17 +328,13 @@ def _change_default(work: _Alteration, action: ChangeDefault) -> None:
 
 def _change_expression(work: _Alteration, action: SetExpression | DropExpression) -> None:
     column = work.column(action.name)
-    if not column.generated:
-        if isinstance(action, DropExpression) and action.if_exists:
-            work.notices.append(not_generated_notice(work.schema, column))
-            return
-        raise placed(work.context, not_generated(work.schema, column), action.name)
-    if isinstance(action, DropExpression):
-        work.put(replace(column, generated=""))
+    changed = altered_generation(work.context, work.schema, column, action)
+    if isinstance(changed, Notice):
+        work.notices.append(changed)
         return
-    work.put(replace(column, generated=action.expression.text))
-    check_generated(work.context, work.schema, work.column(action.name), action.expression)
-    work.filled.append(column.name)
+    work.put(changed)
+    if changed.generated:
+        work.filled.append(column.name)
 
 
 def _change_identity(work: _Alteration, action: AddIdentity | SetIdentity | DropIdentity) -> None:

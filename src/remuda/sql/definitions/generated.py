@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from remuda.datatypes.identifiers import quoted_name
+from remuda.datatypes.identifiers import quoted_name, sql_name
 from remuda.datatypes.schema import Column, MapSchema
 from remuda.datatypes.sql import unrestricted
 from remuda.errors import (
@@ -26,7 +26,14 @@ from remuda.sql.scope.context import Context, identifier
 from remuda.sql.scope.notices import Notice
 from remuda.sql.scope.scope import Scope
 from remuda.sql.trees import ast
-from remuda.sql.trees.syntax import ChangeDefault, ColumnDefinition, Name, Snippet
+from remuda.sql.trees.syntax import (
+    ChangeDefault,
+    ColumnDefinition,
+    DropExpression,
+    Name,
+    SetExpression,
+    Snippet,
+)
 
 CLAUSE = "column generation expressions"
 
@@ -36,7 +43,12 @@ class _Generation(Forbidding):
         super().__init__(context, CLAUSE)
 
     def subquery(self, node: ast.Node) -> Logical:
-        raise self.context.error(NotSupported, f"cannot use subquery in {CLAUSE[:-1]}", node)
+        raise self.context.error(
+            NotSupported,
+            f"cannot use subquery in {CLAUSE[:-1]}",
+            node,
+            hint="Use columns of the same row, or a view.",
+        )
 
 
 # --- definitions -------------------------------------------------------------------------------
@@ -61,7 +73,7 @@ def check_clauses(context: Context, definition: ColumnDefinition, table: str) ->
 
 
 def check_generated(context: Context, schema: MapSchema, column: Column, snippet: Snippet) -> None:
-    """Raises what is wrong with the expression of a column of a map of this schema."""
+    """Raises the errors of the expression of a column of a map of this schema."""
     node = expression_of(context, snippet)
     for part in node.walk():
         if isinstance(part, ast.Column) and not isinstance(part.this, ast.Star):
@@ -89,7 +101,7 @@ def _bound(context: Context, schema: MapSchema, column: Column, node: ast.Node) 
         (each.name, ColumnRef(unrestricted(each.type), position, each.name))
         for position, each in enumerate(schema.columns)
     ]
-    scope.add(context, schema.name, columns, node)
+    scope.add(context, schema.local, columns, node)
     binder = ExpressionBinder(context, scope, _Generation(context))
     return binder.convert.assigned(binder.bind(node), column.type, node, f'column "{column.name}"')
 
@@ -126,6 +138,7 @@ def refuse_new_type(schema: MapSchema, name: str) -> None:
         raise NotSupported(
             "cannot alter type of a column used by a generated column",
             detail=f'Column "{name}" is used by generated column "{column.name}".',
+            hint="Drop that column, change the type, and add the column again.",
         )
 
 
@@ -135,10 +148,10 @@ def without_dependents(schema: MapSchema, name: str, *, cascade: bool) -> MapSch
     gone = computed_from(schema, name)
     if gone and not cascade:
         raise DependentObjects(
-            f"cannot drop column {name} of table {schema.name} because other objects depend on it",
+            f"cannot drop column {name} of table {schema.local} because other objects depend on it",
             detail="\n".join(
-                f"column {each.name} of table {schema.name} depends on column {name} "
-                f"of table {schema.name}"
+                f"column {each.name} of table {schema.local} depends on column {name} "
+                f"of table {schema.local}"
                 for each in gone
             ),
             hint="Use DROP ... CASCADE to drop the dependent objects too.",
@@ -151,7 +164,7 @@ def fill_text(schema: MapSchema, names: Sequence[str]) -> str:
     """The UPDATE that computes generated columns for the rows that are there."""
     kept = [name for name in names if name in schema.position and schema.column(name).generated]
     sets = ", ".join(f"{quoted_name(name)} = DEFAULT" for name in kept)
-    return f"UPDATE {quoted_name(schema.name)} SET {sets}" if sets else ""  # noqa: S608 (quoted)
+    return f"UPDATE {sql_name(schema)} SET {sets}" if sets else ""  # noqa: S608 (quoted)
 
 
 # --- refusals ----------------------------------------------------------------------------------
@@ -159,20 +172,27 @@ def fill_text(schema: MapSchema, names: Sequence[str]) -> str:
 
 def no_default(schema: MapSchema, column: Column, action: ChangeDefault) -> SqlSyntaxError:
     return SqlSyntaxError(
-        f'column "{column.name}" of relation "{schema.name}" is a generated column',
+        f'column "{column.name}" of relation "{schema.local}" is a generated column',
         hint=""
         if action.default is not None
         else "Use ALTER TABLE ... ALTER COLUMN ... DROP EXPRESSION instead.",
     )
 
 
-def not_generated(schema: MapSchema, column: Column) -> NumberNotDefined:
-    return NumberNotDefined(_not_generated(schema, column))
-
-
-def not_generated_notice(schema: MapSchema, column: Column) -> Notice:
-    return Notice(f"{_not_generated(schema, column)}, skipping")
-
-
-def _not_generated(schema: MapSchema, column: Column) -> str:
-    return f'column "{column.name}" of relation "{schema.name}" is not a stored generated column'
+def altered_generation(
+    context: Context, schema: MapSchema, column: Column, action: SetExpression | DropExpression
+) -> Column | Notice:
+    """The column as SET or DROP EXPRESSION leaves it, or a notice that it stays as it is. Raises
+    NumberNotDefined, and the errors of the expression."""
+    if not column.generated:
+        problem = (
+            f'column "{column.name}" of relation "{schema.local}" is not a stored generated column'
+        )
+        if isinstance(action, DropExpression) and action.if_exists:
+            return Notice(f"{problem}, skipping")
+        raise placed(context, NumberNotDefined(problem), action.name)
+    if isinstance(action, DropExpression):
+        return replace(column, generated="")
+    changed = replace(column, generated=action.expression.text)
+    check_generated(context, schema, changed, action.expression)
+    return changed

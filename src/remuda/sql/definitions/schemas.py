@@ -263,7 +263,7 @@ def new_column(
     assert definition.type is not None
     default = None
     if definition.generated is not None:
-        check_clauses(context, definition, table)
+        check_clauses(context, definition, table.local)
         nullable = definition.nullable is not False
         return Column(name.text, definition.type, nullable, generated=definition.generated.text)
     if definition.default is not None:

@@ -1,0 +1,53 @@
+"""Queries for rows that are there and break what ALTER TABLE demands of all rows from now on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+
+from remuda.datatypes.identifiers import quoted_name, sql_name
+from remuda.datatypes.index import IndexDefinition
+from remuda.datatypes.schema import Check, MapSchema
+from remuda.datatypes.values import PhysicalValue
+from remuda.errors import CheckViolation, ErrorSubject, NotNullViolation
+from remuda.sql.definitions.unique_constraints import verification
+from remuda.sql.scope.statements import Verification
+
+
+def verifications(
+    schema: MapSchema,
+    not_null: Sequence[str],
+    checks: Sequence[Check],
+    uniques: Sequence[IndexDefinition],
+) -> tuple[Verification, ...]:
+    """For columns that become NOT NULL, new CHECK constraints and new unique indexes."""
+    some_row = f"SELECT 1 FROM {sql_name(schema)} WHERE "  # noqa: S608 (a quoted name)
+    verify = [
+        Verification(
+            some_row + f"{quoted_name(name)} IS NULL LIMIT 1",
+            partial(_stored_null, schema.name, name),
+        )
+        for name in not_null
+    ]
+    verify += [
+        Verification(
+            some_row + f"({check.text}) IS FALSE LIMIT 1",
+            partial(_stored_break, schema.name, check.name),
+        )
+        for check in checks
+    ]
+    return (*verify, *(verification(schema, index) for index in uniques))
+
+
+def _stored_null(table: str, column: str, _: Sequence[PhysicalValue]) -> NotNullViolation:
+    return NotNullViolation(
+        f'column "{column}" of relation "{table}" contains null values',
+        subject=ErrorSubject(table=table, column=column),
+    )
+
+
+def _stored_break(table: str, check: str, _: Sequence[PhysicalValue]) -> CheckViolation:
+    return CheckViolation(
+        f'check constraint "{check}" of relation "{table}" is violated by some row',
+        subject=ErrorSubject(table=table, constraint=check),
+    )
