@@ -217,3 +217,16 @@ def test_columns_take_all_names_of_types_that_casts_take():
         "INTEGER", "VARCHAR(3)", "TIMESTAMP(3) WITH TIME ZONE[]", "INTERVAL DAY TO SECOND(2)",
         "VARCHAR[]",
     ]  # fmt: skip
+
+
+def test_a_typed_node_has_its_parts_as_fields_and_by_name() -> None:
+    node = ast.Between(operand=ast.Null(), low=ast.name("a"), high=ast.name("b"))
+    assert [part.name for part in (node.low, node.high)] == ["a", "b"]
+    assert not node.symmetric
+    assert list(node.children()) == [node.operand, node.low, node.high]
+    other = node.with_args(symmetric=True)
+    assert (other.symmetric, other.low) == (True, node.low)
+    assert node.identity() != other.identity()
+    swapped = node.rewritten(lambda part: node.high if part is node.low else None)
+    assert isinstance(swapped, ast.Between)
+    assert swapped.low is swapped.high is node.high

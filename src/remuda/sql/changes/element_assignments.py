@@ -21,8 +21,8 @@ def element_path(node: ast.Node) -> tuple[ast.Node, list[ast.Node]]:
     """(column, subscripts) of ``a[1]`` or ``a['x']['y']``; no subscripts for a bare column."""
     path: list[ast.Node] = []
     while isinstance(node, ast.Bracket):
-        path[:0] = node.expressions
-        node = node.this
+        path.insert(0, node.subscript)
+        node = node.operand
     return node, path
 
 

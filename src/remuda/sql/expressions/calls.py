@@ -184,7 +184,7 @@ def _overlaps(binder: ExpressionBinder, node: ast.Overlaps) -> Expression:
 
 
 def _extract(binder: ExpressionBinder, node: ast.Extract) -> Expression:
-    return _extract_call(binder, str(node.this.this), node.args["expression"])
+    return _extract_call(binder, str(node.field.this), node.source)
 
 
 def _date_part(binder: ExpressionBinder, node: ast.Call) -> Expression:
@@ -281,17 +281,15 @@ def _date_trunc(binder: ExpressionBinder, node: ast.Call) -> Expression:
 
 
 def _position(binder: ExpressionBinder, node: ast.StrPosition) -> Expression:
-    return binder.call("position", node.args["substr"], node.this, node=node)
+    return binder.call("position", node.part, node.text, node=node)
 
 
 _TRIMS: Final = {"": "trim", "BOTH": "trim", "LEADING": "ltrim", "TRAILING": "rtrim"}
 
 
 def _trim(binder: ExpressionBinder, node: ast.Trim) -> Expression:
-    name = _TRIMS[str(node.args.get("position") or "").upper()]
-    characters = node.args.get("expression")
-    parts = [node.this] + ([] if characters is None else [characters])
-    return binder.call(name, *parts, node=node)
+    parts = [node.text] + ([] if node.characters is None else [node.characters])
+    return binder.call(_TRIMS[node.side], *parts, node=node)
 
 
 register(ast.Call, _call, "this", "expressions", "quoted")
@@ -309,6 +307,6 @@ register(ast.Localtimestamp, _now_as(TIMESTAMP), "this")
 register(ast.Localtime, _now_as(TIME), "this")
 register(ast.CurrentTime, _now_as(TIME), "this")
 register(ast.Overlaps, _overlaps, "this", "expression")
-register(ast.Extract, _extract, "this", "expression")
-register(ast.StrPosition, _position, "this", "substr")
-register(ast.Trim, _trim, "this", "position", "expression")
+register(ast.Extract, _extract)
+register(ast.StrPosition, _position)
+register(ast.Trim, _trim)

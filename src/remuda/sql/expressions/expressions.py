@@ -143,7 +143,10 @@ _HANDLERS: dict[type[Any], tuple[Handler, frozenset[str]]] = {}
 
 
 def register(kind: type[Any], handler: Handler, *consumed: str) -> None:
-    """Announce how ``kind`` is bound and which of its parts the handler looks at."""
+    """Announce how ``kind`` is bound and which of its parts the handler looks at: all fields of a
+    TypedNode."""
+    if issubclass(kind, ast.TypedNode):
+        consumed = kind.part_names()
     _HANDLERS[kind] = handler, frozenset(consumed)
 
 

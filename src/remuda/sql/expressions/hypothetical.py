@@ -118,16 +118,16 @@ def _number(value: int) -> ast.Node:
 
 
 def _share(part: ast.Node, whole: ast.Node) -> ast.Node:
-    as_float = ast.Cast(this=part, to=ast.TypeName(this="double"))
+    as_float = ast.Cast(operand=part, to=ast.TypeName(this="double"))
     return ast.Div(this=as_float, expression=whole)
 
 
 def _percent_rank(group: _Group) -> ast.Node:
-    nothing = ast.If(
-        this=ast.EQ(this=group.rows(), expression=_number(0)),
-        true=ast.Cast(this=_number(0), to=ast.TypeName(this="double")),
+    nothing = ast.Branch(
+        condition=ast.EQ(this=group.rows(), expression=_number(0)),
+        result=ast.Cast(operand=_number(0), to=ast.TypeName(this="double")),
     )
-    return ast.Case(ifs=[nothing], default=_share(group.rows(group.before()), group.rows()))
+    return ast.Case(branches=[nothing], otherwise=_share(group.rows(group.before()), group.rows()))
 
 
 def _cume_dist(group: _Group) -> ast.Node:

@@ -33,7 +33,7 @@ class IntervalValue:
 
 def _literal(binder: ExpressionBinder, node: ast.IntervalLiteral) -> Expression:
     """``INTERVAL '...' [unit [TO unit]]``"""
-    place, units, digits = node.this, str(node.args["fields"]), str(node.args["digits"])
+    place, units, digits = node.text, node.fields, node.digits
     text = str(place.this)
     span = tuple(units.split(" to ")) if units else ()
     if len(span) == 1 and span[0] not in FIELDS:
@@ -73,7 +73,7 @@ def is_interval(node: ast.Node) -> bool:
     """Whether ``node`` is an interval literal (under parentheses, minus, or as a cast of text)."""
     inner = node.unnest()
     if isinstance(inner, ast.Cast):
-        return bool(inner.args["to"].this == "interval")
+        return bool(inner.to.this == "interval")
     if isinstance(inner, ast.IntervalLiteral):
         return True
     return isinstance(inner, ast.Neg) and is_interval(inner.this)
@@ -140,5 +140,5 @@ def _bare(binder: ExpressionBinder, node: ast.Interval) -> Expression:
     )
 
 
-register(ast.IntervalLiteral, _literal, "this", "fields", "digits")
-register(ast.Interval, _bare, "this", "unit")
+register(ast.IntervalLiteral, _literal)
+register(ast.Interval, _bare)

@@ -88,7 +88,7 @@ class EffectItems:
         else:
             value = arguments[1] if name == _SET else arguments[0]
         to = {_SET: "text", _SLEEP: "double precision"}.get(name, "int")
-        given = ast.Cast(this=value, to=ast.TypeName(this=to))
+        given = ast.Cast(operand=value, to=ast.TypeName(this=to))
         return ast.Alias(this=given, alias=alias)
 
     def _check_stars(self) -> None:

@@ -21,7 +21,6 @@ from remuda.datatypes.texts.text import type_name
 from remuda.errors import (
     DataError,
     IndeterminateType,
-    SqlSyntaxError,
     TypeMismatch,
     UndefinedColumn,
     WrongObjectType,
@@ -98,14 +97,12 @@ def _json_subscript(
         )
     step = binder.convert.explicit(place, VARCHAR, part)
     path = Call(array(VARCHAR), "array", (step,))
-    return binder.convert.call("#>", [operand, path], [node.this, part], node)
+    return binder.convert.call("#>", [operand, path], [node.operand, part], node)
 
 
 def _subscript(binder: ExpressionBinder, node: ast.Bracket) -> Expression:
-    operand = binder.bind(node.this)
-    if len(node.expressions) != 1:
-        raise binder.context.error(SqlSyntaxError, "a subscript is one value or a slice", node)
-    part = node.expressions[0]
+    operand = binder.bind(node.operand)
+    part = node.subscript
     if operand.type == JSON and not isinstance(part, ast.Slice):
         return _json_subscript(binder, operand, part, node)
     if operand.type.element is None:
@@ -113,7 +110,7 @@ def _subscript(binder: ExpressionBinder, node: ast.Bracket) -> Expression:
             TypeMismatch,
             f"cannot subscript type {type_name(operand.type)} because it does not support "
             "subscripting",
-            node.this,
+            node.operand,
         )
     if isinstance(part, ast.Slice):
         return _slice(binder, operand, node, part)
@@ -124,7 +121,7 @@ def _subscript(binder: ExpressionBinder, node: ast.Bracket) -> Expression:
         raise binder.context.error(TypeMismatch, "array subscript must have type integer", part)
     if operand.type.alias in VECTORS:  # indkey[0] is the first
         place = binder.convert.call("+", [place, Literal(INTEGER, 1)], [part, part], node)
-    return binder.convert.call("subscript", [operand, place], [node.this, part], node)
+    return binder.convert.call("subscript", [operand, place], [node.operand, part], node)
 
 
 def _slice(
@@ -132,11 +129,10 @@ def _slice(
 ) -> Expression:
     bounds: list[Expression] = []
     places: list[ast.Node] = []
-    for side, missing in (("this", _FIRST), ("expression", _LAST)):
-        written = part.args.get(side)
+    for written, missing in ((part.lower, _FIRST), (part.upper, _LAST)):
         bounds.append(Literal(INTEGER, missing) if written is None else binder.bind(written))
         places.append(node if written is None else written)
-    return binder.convert.call("array_slice", [operand, *bounds], [node.this, *places], node)
+    return binder.convert.call("array_slice", [operand, *bounds], [node.operand, *places], node)
 
 
 def _field(binder: ExpressionBinder, node: ast.Dot) -> Expression:
@@ -227,7 +223,7 @@ def _match(binder: ExpressionBinder, node: ast.JSONBPathMatches) -> Expression:
 
 
 def _at_time_zone(binder: ExpressionBinder, node: ast.AtTimeZone) -> Expression:
-    return at_time_zone(binder, node.args["zone"], node.this, node)
+    return at_time_zone(binder, node.zone, node.moment, node)
 
 
 def at_time_zone(
@@ -275,10 +271,10 @@ _OPERATORS: Final[tuple[tuple[type[ast.Node], str], ...]] = (
 def _register_all() -> None:
     for kind, name in _OPERATORS:
         register(kind, _operator(name), "this", "expression")
-    register(ast.Bracket, _subscript, "this", "expressions")
+    register(ast.Bracket, _subscript)
     register(ast.Dot, _field, "this", "expression")
     register(ast.JSONBPathMatches, _match, "this", "expression")
-    register(ast.AtTimeZone, _at_time_zone, "this", "zone")
+    register(ast.AtTimeZone, _at_time_zone)
 
 
 _register_all()

@@ -188,7 +188,7 @@ def _comparison(name: str) -> Handler:
         left, right = node.args["this"], node.args["expression"]
         found = quantifier(right)
         if found is not None:
-            return quantified(binder, name, node, *found)
+            return quantified(binder, name, (node.this, found[0]), node, found[1])
         items = array_quantifier(right)
         if items is not None and name.startswith("is_"):
             raise binder.context.error(
@@ -202,13 +202,13 @@ def _comparison(name: str) -> Handler:
 
 
 def _between(binder: ExpressionBinder, node: ast.Between) -> Expression:
-    low, high = node.args["low"], node.args["high"]
+    low, high = node.low, node.high
 
     def inside(first: ast.Node, last: ast.Node) -> Expression:
-        sides = ((">=", node.this, first), ("<=", node.this, last))
+        sides = ((">=", node.operand, first), ("<=", node.operand, last))
         return Call(BOOLEAN, "and", tuple(_compared(binder, *side, node) for side in sides))
 
-    if node.args.get("symmetric"):
+    if node.symmetric:
         return Call(BOOLEAN, "or", (inside(low, high), inside(high, low)))
     return inside(low, high)
 
@@ -221,25 +221,24 @@ def _compared(
 
 
 def _in(binder: ExpressionBinder, node: ast.In) -> Expression:
-    values = node.expressions
-    query = node.args.get("query")
-    if query is not None:
-        return quantified(binder, "=", node, query)
+    values = node.values
+    if node.query is not None:
+        return quantified(binder, "=", (node.operand, node.query), node)
     if not values:
         raise binder.context.error(SqlSyntaxError, "the list of IN is empty", node)
-    if row_parts(node.this) is not None:
-        rows = rows_of_literals(binder, node)
+    if row_parts(node.operand) is not None:
+        rows = rows_of_literals(binder, node.operand, values)
         if rows is not None:
-            return quantified(binder, "=", node, rows)
-        parts = tuple(_compared(binder, "=", node.this, value, node) for value in values)
+            return quantified(binder, "=", (node.operand, rows), node)
+        parts = tuple(_compared(binder, "=", node.operand, value, node) for value in values)
         return parts[0] if len(parts) == 1 else Call(BOOLEAN, "or", parts)
-    operand = binder.bind(node.this)
+    operand = binder.bind(node.operand)
     if not isinstance(operand, Literal) and not is_untyped(operand):
         fast = _literal_list(operand.type, values)
         if fast is not None:
             return InList(BOOLEAN, operand, fast)
     bound = [operand, *(binder.bind(value) for value in values)]
-    unified = binder.convert.unified(bound, [node.this, *values], "IN")
+    unified = binder.convert.unified(bound, [node.operand, *values], "IN")
     return InList(BOOLEAN, unified[0], unified[1:])
 
 
@@ -294,7 +293,7 @@ def _like_call(
     pattern = node.args["expression"]
     found = quantifier(pattern)
     if found is not None and not more:
-        result = quantified(binder, name, node, *found)
+        result = quantified(binder, name, (node.this, found[0]), node, found[1])
         return negation(result) if node.args.get("negate") else result
     items = array_quantifier(pattern)
     if items is not None and not more:
@@ -329,19 +328,17 @@ def _negative(binder: ExpressionBinder, node: ast.Neg) -> Expression:
 
 
 def _case(binder: ExpressionBinder, node: ast.Case) -> Expression:
-    operand = node.args.get("this")
-    branches, otherwise = node.args["ifs"], node.args.get("default")
+    operand, otherwise = node.operand, node.otherwise
     conditions: list[Expression] = []
     values: list[Expression] = []
     places: list[ast.Node | None] = []
-    for branch in branches:
-        binder.context.only(branch, "this", "true")
+    for branch in node.branches:
         if operand is None:
-            conditions.append(binder.condition(branch.this, "CASE/WHEN"))
+            conditions.append(binder.condition(branch.condition, "CASE/WHEN"))
         else:
-            conditions.append(binder.call("=", operand, branch.this))
-        values.append(binder.bind(branch.args["true"]))
-        places.append(branch.args["true"])
+            conditions.append(binder.call("=", operand, branch.condition))
+        values.append(binder.bind(branch.result))
+        places.append(branch.result)
     values.append(Literal(NULL, None) if otherwise is None else binder.bind(otherwise))
     places.append(otherwise)
     unified = binder.convert.unified(values, places, "CASE")
@@ -355,13 +352,13 @@ def _date(binder: ExpressionBinder, node: ast.Date) -> Expression:
 
 def _cast(binder: ExpressionBinder, node: ast.Cast) -> Expression:
     place = _type_position(binder.context, node)
-    to = node.args["to"]
+    to = node.to
     if to.this == "jsonpath" and not to.args.get("array"):
-        text = binder.convert.explicit(binder.bind(node.this), VARCHAR, node.this)
-        return binder.convert.call("jsonpath", [text], [node.this], node)
-    if empty_array(node.this) and (target := type_from_tree(to, place)).element is not None:
+        text = binder.convert.explicit(binder.bind(node.operand), VARCHAR, node.operand)
+        return binder.convert.call("jsonpath", [text], [node.operand], node)
+    if empty_array(node.operand) and (target := type_from_tree(to, place)).element is not None:
         return Literal(target, ())
-    operand = binder.bind(node.this)
+    operand = binder.bind(node.operand)
     if is_bare_decimal(to) and operand.type.is_numeric and not operand.type.is_float:
         return binder.convert.explicit(operand, as_decimal(operand.type), node)
     target = _any_decimal(operand) if is_bare_decimal(to) else type_from_tree(to, place)
@@ -380,7 +377,7 @@ def _any_decimal(operand: Expression) -> SqlType:
 
 
 def _type_position(context: Context, node: ast.Cast) -> Position | None:
-    place = node.args["to"].args.get("place")
+    place = node.to.args.get("place")
     if place is None:
         return position_of(context.text, node)
     return position_at(context.text, place[0], place[1] - place[0] + 1)
@@ -414,8 +411,8 @@ def _register_all() -> None:
     )
     for kind, name in comparisons:
         register(kind, _comparison(name), *binary)
-    register(ast.Between, _between, "this", "low", "high", "symmetric")
-    register(ast.In, _in, "this", "expressions", "query")
+    register(ast.Between, _between)
+    register(ast.In, _in)
     register(ast.Like, _like("like"), *binary, "negate")
     register(ast.ILike, _like("ilike"), *binary, "negate")
     register(ast.Escape, _escape, *binary)
@@ -431,8 +428,8 @@ def _register_all() -> None:
     for kind, name in arithmetic:
         register(kind, _arithmetic(name), *binary)
     register(ast.Neg, _negative, "this")
-    register(ast.Case, _case, "this", "ifs", "default")
-    register(ast.Cast, _cast, "this", "to")
+    register(ast.Case, _case)
+    register(ast.Cast, _cast)
     register(ast.Date, _date, "this")
 
 

@@ -42,14 +42,14 @@ def _similar(binder: ExpressionBinder, node: ast.SimilarTo) -> Expression:
 
 def _substring(binder: ExpressionBinder, node: ast.Substring) -> Expression:
     """``substring(x FROM n FOR n)``; with text behind FROM a regular expression."""
-    start, length = node.args.get("start"), node.args.get("length")
+    start, length = node.first, node.length
     if start is None:
         start = ast.Literal.number(1)
-    text, first = binder.bind(node.this), binder.bind(start)
+    text, first = binder.bind(node.text), binder.bind(start)
     by_pattern = first.type.is_text or (
         is_untyped(first) and isinstance(first, Literal) and isinstance(first.value, str)
     )
-    nodes = [node.this, start] + ([] if length is None else [length])
+    nodes = [node.text, start] + ([] if length is None else [length])
     bound = [text, first] + ([] if length is None else [binder.bind(length)])
     # FROM NULL FOR 'x' has an escape character, so it is a pattern.
     by_pattern = by_pattern or (is_untyped(first) and len(bound) > 2 and _names_an_escape(bound[2]))
@@ -68,10 +68,10 @@ def _names_an_escape(last: Expression) -> bool:
 
 
 def _overlay(binder: ExpressionBinder, node: ast.Overlay) -> Expression:
-    start, length = node.args.get("from_"), node.args.get("for_")
-    if start is None:
+    start, length = node.first, node.length
+    if node.replacement is None or start is None:
         raise binder.context.error(SqlSyntaxError, "OVERLAY needs PLACING and FROM", node)
-    parts = [node.this, node.args["expression"], start] + ([] if length is None else [length])
+    parts = [node.text, node.replacement, start] + ([] if length is None else [length])
     return binder.call("overlay", *parts, node=node)
 
 
@@ -85,6 +85,6 @@ _BINARY: Final = ("this", "expression", "negate")
 register(ast.RegexpLike, _matching("~"), *_BINARY)
 register(ast.RegexpILike, _matching("~*"), *_BINARY)
 register(ast.SimilarTo, _similar, *_BINARY)
-register(ast.Substring, _substring, "this", "start", "length")
-register(ast.Overlay, _overlay, "this", "expression", "from_", "for_")
+register(ast.Substring, _substring)
+register(ast.Overlay, _overlay)
 register(ast.StartsWith, _starts_with, "this", "expression")

@@ -103,20 +103,22 @@ def row_value(binder: ExpressionBinder, node: ast.Node) -> Expression:
     return binder.convert.call("row", values, parts, node)
 
 
-def rows_of_literals(binder: ExpressionBinder, node: ast.In) -> ast.Values | None:
+def rows_of_literals(
+    binder: ExpressionBinder, operand: ast.Node, values: Sequence[ast.Node]
+) -> ast.Values | None:
     """The list of ``(a, b) IN ((1, 2), ...)`` as VALUES, if it is long and its literals mean the
     same there: a literal in quotes does only where text is looked for."""
-    operands = row_parts(node.this) or []
-    rows = [row_parts(value) or [] for value in node.expressions]
+    operands = row_parts(operand) or []
+    rows = [row_parts(value) or [] for value in values]
     if len(rows) < LONG_LIST or any(len(row) != len(operands) for row in rows):
         return None
-    for place, operand in enumerate(operands):
-        text = binder.bind(operand).type.is_text
+    for place, part in enumerate(operands):
+        text = binder.bind(part).type.is_text
         for row in rows:
             literal = row[place]
             if not isinstance(literal, ast.Literal) or bool(literal.args["is_string"]) is not text:
                 return None
-    return ast.Values(expressions=[_tuple(value) for value in node.expressions])
+    return ast.Values(expressions=[_tuple(value) for value in values])
 
 
 def _tuple(node: ast.Node) -> ast.Tuple:

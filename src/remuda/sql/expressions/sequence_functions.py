@@ -35,7 +35,7 @@ def sequence_named(context: Context, text: str, node: ast.Node | None) -> MapSch
 def _sequence(binder: ExpressionBinder, node: ast.Node) -> Expression:
     """The argument that says which sequence: a name, or an OID that a query computes. A constant
     name becomes one that is read along ``KEPT_PATH``, as those of defaults are."""
-    written = node.this if isinstance(node, ast.Cast) and _is_regclass(node) else node
+    written = node.operand if isinstance(node, ast.Cast) and _is_regclass(node) else node
     if isinstance(written, ast.Literal) and written.is_string:
         text = str(written.this)
         if binder.context.catalog.names():  # defaults are read without a catalog
@@ -50,7 +50,7 @@ def _sequence(binder: ExpressionBinder, node: ast.Node) -> Expression:
 
 
 def _is_regclass(node: ast.Cast) -> bool:
-    return "regclass" in str(node.args["to"].args)
+    return "regclass" in str(node.to.args)
 
 
 def _call(binder: ExpressionBinder, node: ast.Call) -> Expression:

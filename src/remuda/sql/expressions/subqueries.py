@@ -188,10 +188,15 @@ def quantifier(node: ast.Node) -> tuple[ast.Node, bool] | None:
 
 
 def quantified(
-    binder: ExpressionBinder, name: str, node: ast.Node, query: ast.Node, every: bool = False
+    binder: ExpressionBinder,
+    name: str,
+    sides: tuple[ast.Node, ast.Node],
+    node: ast.Node,
+    every: bool = False,
 ) -> Expression:
-    """``left name ANY (query)``; with ``every``, ALL: no row for which the opposite holds."""
-    left = node.args["this"]
+    """``left name ANY (query)`` of ``sides``; with ``every``, ALL: no row for which the opposite
+    holds."""
+    left, query = sides
     operands = row_values(binder, left) or [left]
     plan = binder.surroundings.subquery(query)
     _check_width(binder.context, plan, len(operands), query)

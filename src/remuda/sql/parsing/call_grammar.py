@@ -78,7 +78,7 @@ class CallGrammar(ExpressionGrammar):
         if self.token.kind in STRINGS and len(parts) == 2 and parts[0].name in _SYSTEM_SCHEMAS:
             text = self.expression(POSTFIX)
             to = ast.TypeName(this=last.name.lower(), place=(last.start, last.end))
-            return ast.Cast(this=text, to=to)
+            return ast.Cast(operand=text, to=to)
         if len(parts) > 4:
             raise SqlSyntaxError(
                 "improper qualified name (too many dotted names)",
@@ -118,7 +118,7 @@ class CallGrammar(ExpressionGrammar):
         token = self.token
         if token.kind not in STRINGS:
             self.fail()
-        return ast.Cast(this=self._text(), to=to)
+        return ast.Cast(operand=self._text(), to=to)
 
     def _is_long_type(self, word: str) -> bool:
         """Whether a type of several tokens, and a text behind it, begin here."""
@@ -159,7 +159,7 @@ class CallGrammar(ExpressionGrammar):
         elif self._is_bare_interval():
             self.advance()
             operand = self.expression(POSTFIX)
-            return ast.Interval(this=operand, unit=self.advance().text)
+            return ast.Interval(amount=operand, unit=self.advance().text)
         else:
             return None
         text = self._text()
@@ -170,7 +170,7 @@ class CallGrammar(ExpressionGrammar):
             digits = given or digits
         elif word and self.token.kind is _WORD and is_unit(word):
             fields = self.advance().word
-        return ast.IntervalLiteral(this=text, fields=fields, digits=digits)
+        return ast.IntervalLiteral(text=text, fields=fields, digits=digits)
 
     def _is_bare_interval(self) -> bool:
         """Whether ``INTERVAL value unit`` stands here."""
@@ -276,7 +276,7 @@ class CallGrammar(ExpressionGrammar):
         self._words_inside()
         value = self.expression()
         self.expect("as")
-        return self._closed(ast.Cast(this=value, to=self.type_name()))
+        return self._closed(ast.Cast(operand=value, to=self.type_name()))
 
     def _extract(self) -> ast.Node:
         start, end = self._words_inside()
@@ -285,7 +285,7 @@ class CallGrammar(ExpressionGrammar):
             self.advance()
             self.advance()
             part = ast.Var(field.start, field.end, this=field.text.lower())
-            return self._closed(ast.Extract(this=part, expression=self.expression()))
+            return self._closed(ast.Extract(field=part, source=self.expression()))
         parts = self.expressions()
         return self._closed(ast.Call(start, end, this="extract", expressions=parts))
 
@@ -294,49 +294,52 @@ class CallGrammar(ExpressionGrammar):
         needle = self.expression(OPERATOR)
         if not self.accept(","):
             self.expect("in")
-        return self._closed(ast.StrPosition(this=self.expression(), substr=needle))
+        return self._closed(ast.StrPosition(part=needle, text=self.expression()))
 
     def _substring(self) -> ast.Node:
         self._words_inside()
         text = self.expression(OPERATOR)
-        parts: dict[str, ast.Node] = {}
+        first = length = None
         if self.accept("similar"):
-            parts["start"] = self.expression()
+            first = self.expression()
             self.expect("escape")
-            parts["length"] = self.expression()
+            length = self.expression()
         elif self.accept(","):
-            parts["start"] = self.expression()
+            first = self.expression()
             if self.accept(","):
-                parts["length"] = self.expression()
+                length = self.expression()
         else:
-            words = {"from": "start", "for": "length"}
-            while (word := self.token.word) in words and words[word] not in parts:
-                self.advance()
-                parts[words[word]] = self.expression()
-        return self._closed(ast.Substring(this=text, **parts))
+            while self.token.word in ("from", "for"):
+                if first is None and self.accept("from"):
+                    first = self.expression()
+                elif length is None and self.accept("for"):
+                    length = self.expression()
+                else:
+                    break
+        return self._closed(ast.Substring(text=text, first=first, length=length))
 
     def _trim(self) -> ast.Node:
         self._words_inside()
-        parts: dict[str, object] = {}
-        if self.token.word in _SIDES:
-            parts["position"] = self.advance().word.upper()
+        side = self.advance().word.upper() if self.token.word in _SIDES else ""
         if self.accept("from"):
-            return self._closed(ast.Trim(this=self.expression(), **parts))
-        first = self.expression()
+            return self._closed(ast.Trim(text=self.expression(), side=side))
+        text, characters = self.expression(), None
         if self.accept("from"):
-            parts["expression"], first = first, self.expression()
+            characters, text = text, self.expression()
         if self.accept(","):
-            parts["expression"] = self.expression()
-        return self._closed(ast.Trim(this=first, **parts))
+            characters = self.expression()
+        return self._closed(ast.Trim(text=text, side=side, characters=characters))
 
     def _overlay(self) -> ast.Node:
         self._words_inside()
-        parts = {"this": self.expression()}
-        for name, word in (("expression", "placing"), ("from_", "from"), ("for_", "for")):
+        text, parts = self.expression(), list[ast.Node | None]()
+        for word in ("placing", "from", "for"):
             if not (self.accept(word) or self.accept(",")):
                 break
-            parts[name] = self.expression()
-        return self._closed(ast.Overlay(**parts))
+            parts.append(self.expression())
+        replacement, first, length = (*parts, None, None, None)[:3]
+        node = ast.Overlay(text=text, replacement=replacement, first=first, length=length)
+        return self._closed(node)
 
     def _date(self) -> ast.Node:
         token = self.advance()

@@ -267,17 +267,17 @@ class ExpressionGrammar(TypeGrammar):
         self.advance()
         self.deeper()
         operand = None if self.token.word == "when" else self.expression()
-        branches: list[ast.Node] = []
+        branches: list[ast.Branch] = []
         while self.accept("when"):
             condition = self.expression()
             self.expect("then")
-            branches.append(ast.If(this=condition, true=self.expression()))
+            branches.append(ast.Branch(condition=condition, result=self.expression()))
         if not branches:
             self.fail()
         otherwise = self.expression() if self.accept("else") else None
         self.expect("end")
         self.depth -= 1
-        return ast.Case(this=operand, ifs=branches, default=otherwise)
+        return ast.Case(operand=operand, branches=branches, otherwise=otherwise)
 
     def _array(self, _least: int) -> ast.Node:
         word = self.advance()
@@ -393,17 +393,15 @@ class ExpressionGrammar(TypeGrammar):
         low = self.expression(OPERATOR)
         self.expect("and")
         high = self.expression(OPERATOR)
-        if symmetric:
-            return ast.Between(this=left, low=low, high=high, symmetric=True)
-        return ast.Between(this=left, low=low, high=high)
+        return ast.Between(operand=left, low=low, high=high, symmetric=symmetric)
 
     def _in(self, left: ast.Node) -> ast.Node:
         self.expect("(")
         self.deeper()
         if self.begins_query():
-            found: ast.Node = ast.In(this=left, query=ast.Subquery(this=self.query()))
+            found: ast.Node = ast.In(operand=left, query=ast.Subquery(this=self.query()))
         elif self.token.word == ")":
-            found = ast.In(this=left, expressions=[])
+            found = ast.In(operand=left)
         else:
             found = self._in_list(left)
         self.depth -= 1
@@ -414,13 +412,13 @@ class ExpressionGrammar(TypeGrammar):
         first = self.expression()
         if isinstance(first, ast.Subquery):
             if self.continues_query():
-                return ast.In(this=left, query=ast.Subquery(this=self.query_from(first)))
+                return ast.In(operand=left, query=ast.Subquery(this=self.query_from(first)))
             if self.token.word == ")":
-                return ast.In(this=left, query=ast.Subquery(this=first))
+                return ast.In(operand=left, query=ast.Subquery(this=first))
         values = [first]
         while self.accept(","):
             values.append(self.expression())
-        return ast.In(this=left, expressions=values)
+        return ast.In(operand=left, values=values)
 
     def _overlaps(self, left: ast.Node) -> ast.Node:
         self.advance()
@@ -462,7 +460,7 @@ class ExpressionGrammar(TypeGrammar):
         self.advance()
         self.advance()
         self.expect("zone")
-        return ast.AtTimeZone(this=left, zone=self.expression(AT + 1))
+        return ast.AtTimeZone(moment=left, zone=self.expression(AT + 1))
 
     def _collate(self, left: ast.Node) -> ast.Node:
         self.advance()
@@ -478,7 +476,7 @@ class ExpressionGrammar(TypeGrammar):
 
     def _cast(self, left: ast.Node) -> ast.Node:
         self.advance()
-        return ast.Cast(this=left, to=self.type_name())
+        return ast.Cast(operand=left, to=self.type_name())
 
     def _subscript(self, left: ast.Node) -> ast.Node:
         self.advance()
@@ -492,10 +490,10 @@ class ExpressionGrammar(TypeGrammar):
             self.advance()
             if self.token.word != "]":
                 upper = self.expression()
-            part = ast.Slice(this=lower, expression=upper)
+            part = ast.Slice(lower=lower, upper=upper)
         self.depth -= 1
         self.expect("]")
-        return ast.Bracket(this=left, expressions=[part])
+        return ast.Bracket(operand=left, subscript=part)
 
     def _field(self, left: ast.Node) -> ast.Node:
         self.advance()

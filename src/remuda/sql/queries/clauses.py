@@ -78,21 +78,21 @@ def default_name(node: ast.Node) -> str:
     if isinstance(inner, ast.Column):
         return identifier(inner.this)
     if isinstance(inner, ast.Cast):
-        named = _strong_name(inner.this)
+        named = _strong_name(inner.operand)
         if named is not None:
             return named
-        name = str(inner.args["to"].this)
+        name = str(inner.to.this)
         return _SHORT_TYPE_NAMES.get(name, name)
     if isinstance(inner, ast.Filter | ast.Window | ast.RespectNulls | ast.WithinGroup):
         return default_name(inner.this)
     if isinstance(inner, ast.Call):
         return calls.function_name(inner)
     if isinstance(inner, ast.Case):
-        return _strong_name(inner.args.get("default")) or "case"
+        return _strong_name(inner.otherwise) or "case"
     if isinstance(inner, ast.Trim):
-        return _TRIM_NAMES.get(str(inner.args.get("position")).upper(), "btrim")
+        return _TRIM_NAMES.get(inner.side, "btrim")
     if isinstance(inner, ast.Bracket):
-        return default_name(inner.this)
+        return default_name(inner.operand)
     if isinstance(inner, ast.Dot):
         return identifier(inner.expression)
     if isinstance(inner, ast.Select):
@@ -132,9 +132,9 @@ def _strong_name(node: ast.Node | None) -> str | None:
     """The name of ``node`` if it is stronger than that of a CASE or a cast around it."""
     inner = None if node is None else node.unnest()
     if isinstance(inner, ast.Cast):
-        return _strong_name(inner.this)
+        return _strong_name(inner.operand)
     if isinstance(inner, ast.Case):
-        return _strong_name(inner.args.get("default"))
+        return _strong_name(inner.otherwise)
     if inner is None or isinstance(inner, ast.Boolean):
         return None
     named = default_name(inner)

@@ -90,7 +90,7 @@ class _Clause:
     def of_base(self) -> list[ast.Node]:
         """The further columns of the first term."""
         if self._kind == "BREADTH":
-            zero = ast.Cast(this=_number(0), to=ast.TypeName(this="bigint"))
+            zero = ast.Cast(operand=_number(0), to=ast.TypeName(this="bigint"))
             return [self._row(_BASE, zero)]
         path = ast.Array(expressions=[self._row(_BASE)])
         return [self._default, path] if self.mark else [path]
@@ -105,8 +105,8 @@ class _Clause:
         if not self.mark:
             return [longer]
         before = ast.EQ(this=self._row(_STEP), expression=ast.AnyOf(this=old))
-        marked = ast.If(this=before, true=self.reached)
-        return [ast.Case(ifs=[marked], default=self._default), longer]
+        marked = ast.Branch(condition=before, result=self.reached)
+        return [ast.Case(branches=[marked], otherwise=self._default), longer]
 
 
 def _derived(

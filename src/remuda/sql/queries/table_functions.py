@@ -207,10 +207,10 @@ class _Binder:
         """``jsonb_populate_record(NULL::map, json)`` is ``jsonb_to_record(json)`` with the columns
         of the map."""
         base = call.expressions[0] if len(call.expressions) == 2 else None
-        row_type = str(base.args["to"].this) if isinstance(base, ast.Cast) else ""
+        row_type = str(base.to.this) if isinstance(base, ast.Cast) else ""
         found = find(self.context.catalog, self.context.path, "", row_type)
         schema = found if isinstance(found, MapSchema) else None
-        of_null = isinstance(base, ast.Cast) and isinstance(base.this, ast.Null)
+        of_null = isinstance(base, ast.Cast) and isinstance(base.operand, ast.Null)
         if row_type not in ("", "record") and schema is None:
             raise self.context.error(UndefinedType, f'type "{row_type}" does not exist', base)
         if not of_null or not (schema is not None or (row_type == "record" and definitions)):

@@ -1,8 +1,9 @@
 """Syntax trees of queries, of changes of data, and of expressions.
 
-A node is its class and its parts: ``args`` has them by name, where they are nodes, lists of nodes,
-texts and flags. ``this`` and ``expression`` are the operands of most kinds, ``expressions`` is a
-list. A part that a statement does not have is missing, or None, or empty.
+A node is its class and its parts: nodes, lists of nodes, texts and flags. A ``TypedNode`` declares
+its parts as fields. Other nodes have them by name in ``args``: ``this`` and ``expression`` are the
+operands of most kinds, ``expressions`` is a list. A part that a statement does not have is missing,
+or None, or empty.
 
 Trees have no links upwards, so that one node may stand in several of them.
 """
@@ -10,7 +11,7 @@ Trees have no links upwards, so that one node may stand in several of them.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any, Final, Self, TypeVar
+from typing import Any, Final, Self, TypeVar, dataclass_transform
 
 Found = TypeVar("Found", bound="Node")
 
@@ -153,6 +154,31 @@ class Node(metaclass=_Slotted):
         return self if same else self.with_args(**args)
 
 
+@dataclass_transform(kw_only_default=True, eq_default=False)
+class TypedNode(Node):
+    """A node whose parts are fields: ``Between(operand=a, low=b, high=c)``. Code that walks over
+    nodes of any kind finds the same parts by name in ``args``."""
+
+    __slots__ = ("__dict__",)
+
+    def __init__(self, **parts: Any) -> None:
+        self.start = self.end = -1
+        self.__dict__.update(parts)
+
+    @property
+    def args(self) -> dict[str, Any]:  # type: ignore[override]  # others keep it in a slot
+        return self.__dict__
+
+    def with_args(self, **args: Any) -> Self:
+        made = type(self)(**{**self.__dict__, **args})
+        made.start, made.end = self.start, self.end
+        return made
+
+    @classmethod
+    def part_names(cls) -> tuple[str, ...]:
+        return tuple(cls.__annotations__)
+
+
 # --- names and values -------------------------------------------------------------------------
 
 
@@ -210,13 +236,19 @@ class UnicodeString(Node):
     """``U&'d\\0061ta' [UESCAPE escape]``"""
 
 
-class IntervalLiteral(Node):
-    """``INTERVAL[(digits)] 'text' [fields[(digits)]]``; ``this``: a Literal, ``fields``: as in
-    ``day to second``, ``digits``: a text."""
+class IntervalLiteral(TypedNode):
+    """``INTERVAL[(digits)] 'text' [fields[(digits)]]``; ``fields``: as in ``day to second``."""
+
+    text: Node
+    fields: str
+    digits: str
 
 
-class Interval(Node):
-    """``INTERVAL expression unit``, which PostgreSQL does not have."""
+class Interval(TypedNode):
+    """``INTERVAL amount unit``, which PostgreSQL does not have."""
+
+    amount: Node
+    unit: str
 
 
 class TypeName(Node):
@@ -277,12 +309,19 @@ class NullSafeNEQ(Binary):
     """IS DISTINCT FROM"""
 
 
-class Between(Node):
-    """``low``, ``high``, ``symmetric``."""
+class Between(TypedNode):
+    operand: Node
+    low: Node
+    high: Node
+    symmetric: bool = False
 
 
-class In(Node):
-    """``expressions`` or ``query``."""
+class In(TypedNode):
+    """``operand IN (values)`` or ``operand IN query``"""
+
+    operand: Node
+    values: list[Node] | None = None
+    query: Node | None = None
 
 
 class Like(Binary):
@@ -408,23 +447,36 @@ class Overlaps(Binary):
     """OVERLAPS; both sides are Tuples."""
 
 
-class AtTimeZone(Node):
-    """``zone``"""
+class AtTimeZone(TypedNode):
+    """``moment AT TIME ZONE zone``"""
+
+    moment: Node
+    zone: Node
 
 
 class Collate(Binary): ...
 
 
-class Cast(Node):
-    """``to``: a TypeName."""
+class Cast(TypedNode):
+    """``CAST(operand AS to)`` or ``operand::to``"""
+
+    operand: Node
+    to: TypeName
 
 
-class Case(Node):
-    """``this``, ``ifs``: Ifs, ``default``."""
+class Case(TypedNode):
+    """``CASE [operand] branches [ELSE otherwise] END``"""
+
+    operand: Node | None = None
+    branches: list[Branch]
+    otherwise: Node | None = None
 
 
-class If(Node):
-    """``WHEN this THEN true``"""
+class Branch(TypedNode):
+    """``WHEN condition THEN result``; in a CASE with an operand ``condition`` is compared."""
+
+    condition: Node
+    result: Node
 
 
 class Tuple(Node):
@@ -439,12 +491,18 @@ class ArrayQuery(Node):
     """``ARRAY(query)``"""
 
 
-class Bracket(Node):
-    """``this[expressions]``, one or a Slice."""
+class Bracket(TypedNode):
+    """``operand[subscript]``"""
+
+    operand: Node
+    subscript: Node
 
 
-class Slice(Binary):
-    """``[this:expression]``"""
+class Slice(TypedNode):
+    """``[lower:upper]``, the subscript of a Bracket"""
+
+    lower: Node | None = None
+    upper: Node | None = None
 
 
 class Dot(Binary):
@@ -481,24 +539,43 @@ class Kwarg(Binary):
 class Variadic(Node): ...
 
 
-class Extract(Binary):
-    """``EXTRACT(this FROM expression)``; ``this``: a Var or a Literal."""
+class Extract(TypedNode):
+    """``EXTRACT(field FROM source)``"""
+
+    field: Var
+    source: Node
 
 
-class StrPosition(Node):
-    """``POSITION(substr IN this)``"""
+class StrPosition(TypedNode):
+    """``POSITION(part IN text)``"""
+
+    part: Node
+    text: Node
 
 
-class Substring(Node):
-    """``SUBSTRING(this FROM start FOR length)``"""
+class Substring(TypedNode):
+    """``SUBSTRING(text FROM first FOR length)``"""
+
+    text: Node
+    first: Node | None = None
+    length: Node | None = None
 
 
-class Trim(Node):
-    """``TRIM(position expression FROM this)``"""
+class Trim(TypedNode):
+    """``TRIM(side characters FROM text)``; ``side``: LEADING, TRAILING, BOTH, or empty."""
+
+    text: Node
+    side: str = ""
+    characters: Node | None = None
 
 
-class Overlay(Node):
-    """``OVERLAY(this PLACING expression FROM from_ FOR for_)``"""
+class Overlay(TypedNode):
+    """``OVERLAY(text PLACING replacement FROM first FOR length)``"""
+
+    text: Node
+    replacement: Node | None = None
+    first: Node | None = None
+    length: Node | None = None
 
 
 class Date(Node):
