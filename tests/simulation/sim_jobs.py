@@ -274,10 +274,7 @@ class Job:
         arrow, limit = engine_schema(self.schema), 60.0
         rows: dict[int, int] = {}
         for sequence, piece in enumerate((keys[::2], keys[1::2])):
-            batch = pa.record_batch(
-                [pa.array(piece, pa.int64()), pa.array([value] * len(piece), pa.int64())],
-                schema=arrow,
-            )
+            batch = pa.record_batch(self.batch(piece, value), schema=arrow)
             for number, part in Router(self.schema).split(batch, core.view, members).items():
                 client = await self.at(number)
                 message = user_pb2.JobWrite(job=self.id, task=task, sequence=sequence)
@@ -290,6 +287,10 @@ class Job:
             channel = (await self.at(number)).channel
             await channel.request(RpcType.JOB_TASK_END, end, timeout=limit)
         return user_pb2.JobTask(task=task, members=sorted(rows))
+
+    def batch(self, keys: list[int], value: int) -> list[pa.Array]:
+        """The columns of rows with these keys."""
+        return [pa.array(keys, pa.int64()), pa.array([value] * len(keys), pa.int64())]
 
     async def at(self, number: int) -> Client:
         if number not in self.clients:

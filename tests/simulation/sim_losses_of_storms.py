@@ -15,10 +15,12 @@ from typing import Any
 from unittest import mock
 
 sys.path.insert(0, str(Path(__file__).parent))
+import sim_numbers
 import sim_power
 import sim_returns
 import sim_snapshots
 import sim_transactions
+import sim_uniques
 import test_donors
 from sim_cluster import Simulation
 from sim_losses import DATA_ONLY, Kinds, Loss
@@ -60,6 +62,8 @@ STORMS: Mapping[str, Callable[[int], Any]] = {
     "transactions": sim_transactions.run_seed,
     "snapshots": sim_snapshots.run_seed,
     "bulk writes in doubt": partial(test_donors.play, test_donors.forgotten_end),
+    "uniques": lambda seed: sim_transactions.run_seed(seed, kind=sim_uniques.dense),
+    "numbers": lambda seed: sim_transactions.run_seed(seed, kind=sim_numbers.dense),
     "full backups": partial(test_donors.play, _full_backups),
 }
 

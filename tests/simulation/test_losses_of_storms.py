@@ -30,6 +30,8 @@ KINDS = [
     ("transactions", 20, ENDS, BOTH),
     ("snapshots", 1, ("SNAPSHOT_READ",), BOTH),
     ("bulk writes in doubt", 1, ("DONATE_JOB",), BOTH),
+    ("uniques", 1, ("COMMIT_CHECK", "JOB_VALUES"), BOTH),
+    ("numbers", 1, ("SEQUENCE", "SEQUENCE_VOID"), BOTH),
     ("full backups", 1, ("PARTS BACKUP_REFUSED",), BOTH),
 ]
 

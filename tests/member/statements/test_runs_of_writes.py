@@ -1,4 +1,4 @@
-"""How often a statement that writes a map with unique indexes reads, and what it takes."""
+"""The queries of a statement that writes a map with unique indexes, and its numbers."""
 
 from __future__ import annotations
 

@@ -38,8 +38,9 @@ Answered = Callable[[control_pb2.CommitPrepared], None]
 
 HASHES_SENT: Final = 256 * 1024
 """So many hashes (2 MiB) travel in one message."""
-ANSWER_TIMEOUT: Final = 120.0
-"""Seconds. The coordinator asks again if it is over; a member that is lost ends it at once."""
+ANSWER_TIMEOUT: Final = 15.0
+"""Seconds. If an answer does not come, the next question of the coordinator begins anew, and
+finds values that were computed for the one before. A member that is lost ends it at once."""
 
 
 class JobChecks:

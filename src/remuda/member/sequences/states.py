@@ -32,7 +32,7 @@ from remuda.errors import (
 )
 from remuda.limits import CLOCK_DRIFT
 from remuda.member.base.core import Core
-from remuda.member.base.peers import Peers
+from remuda.member.base.peers import REQUEST_TIMEOUT, Peers
 from remuda.member.maps.maps import Maps
 from remuda.member.maps.open_map import OpenMap
 from remuda.member.transactions.small_writes import SmallWrite
@@ -56,6 +56,8 @@ from remuda.transaction.own_writes import Key, Row
 
 PATIENCE: Final = 30.0
 """Seconds for which a request is repeated while members are lost and views change."""
+ANSWER_TIMEOUT: Final = 5.0
+"""Seconds after which a request that may be repeated is."""
 PAUSE: Final = 0.02
 PAUSE_MAX: Final = 0.5
 
@@ -156,7 +158,8 @@ class Sequences:
         deadline, pause = clock.monotonic() + PATIENCE, PAUSE
         while True:
             try:
-                return await self._asked(self._opened(map_id), request)
+                timeout = ANSWER_TIMEOUT if repeats else REQUEST_TIMEOUT
+                return await self._asked(self._opened(map_id), request, timeout)
             except TransientError as error:
                 again = repeats or not error.may_have_run
                 if not again or clock.monotonic() + pause > deadline:
@@ -165,7 +168,10 @@ class Sequences:
             pause = min(2 * pause, PAUSE_MAX)
 
     async def _asked(
-        self, found: OpenMap, request: Callable[[OpenMap], control_pb2.SequenceRequest]
+        self,
+        found: OpenMap,
+        request: Callable[[OpenMap], control_pb2.SequenceRequest],
+        timeout: float,
     ) -> Answer:
         core = self._core
         await core.until_ready()
@@ -175,7 +181,7 @@ class Sequences:
         if owner == core.number:
             return await self._here(found, message)
         core.require_reached(owner)
-        reply = await self._peers.request(owner, RpcType.SEQUENCE, message)
+        reply = await self._peers.request(owner, RpcType.SEQUENCE, message, timeout=timeout)
         answer = control_pb2.SequenceAnswer.FromString(reply.pbody)
         core.observe(answer.context)
         return answer
