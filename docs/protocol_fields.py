@@ -156,6 +156,7 @@ _USER: Final = {
         "member": "number of the member that is to blame; empty = none",
         "position": "where in the text",
         "subject": "objects that it names",
+        "context": "where in the data of a COPY it was met",
         "may_have_run": "whether the request may have changed something; absent: its class says",
     },
     "ErrorSubject": {

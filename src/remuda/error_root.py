@@ -39,6 +39,7 @@ class ErrorReport:
     subject: ErrorSubject | None = None
     may_have_run: bool | None = None
     """None: as the class says."""
+    context: str = ""
 
 
 def caret_lines(statement: str, position: Position) -> list[str]:
@@ -60,7 +61,8 @@ class RemudaError(Exception):
     ``message`` says what is wrong, ``detail`` more about it, ``hint`` what to do; ``member`` is the
     member that is to blame, "" if none is; ``position`` is the place in ``statement``;
     ``subject`` names the map, the column and the constraint that the error is about, if it is about
-    one. ``sqlstate`` is PostgreSQL's code. ``str(error)`` has it all, with a caret below the place.
+    one. ``context`` says where in the data of a COPY it was met. ``sqlstate`` is PostgreSQL's code.
+    ``str(error)`` has it all, with a caret below the place.
 
     ``may_have_run`` says whether the request may have changed something, or still may. False is a
     promise: nothing was changed. The class decides, unless the constructor is told: the client
@@ -88,6 +90,7 @@ class RemudaError(Exception):
         member: str = "",
         subject: ErrorSubject | None = None,
         may_have_run: bool | None = None,
+        context: str = "",
     ) -> None:
         super().__init__(message)
         self.message = message
@@ -97,6 +100,7 @@ class RemudaError(Exception):
         self.statement = statement
         self.member = member
         self.subject = subject
+        self.context = context
         if may_have_run is not None:
             self.may_have_run = may_have_run
             self.retryable = self.transient and not may_have_run
@@ -114,6 +118,8 @@ class RemudaError(Exception):
             lines.append(f"DETAIL: {self.detail}")
         if self.hint:
             lines.append(f"HINT: {self.hint}")
+        if self.context:
+            lines.append(f"CONTEXT: {self.context}")
         return "\n".join(lines)
 
     def to_report(self) -> ErrorReport:
@@ -129,6 +135,7 @@ class RemudaError(Exception):
             position=self.position,
             subject=self.subject,
             may_have_run=known if known != type(self).may_have_run else None,
+            context=self.context,
         )
 
     def knowing(self, may_have_run: bool) -> Self:
@@ -154,6 +161,10 @@ class RemudaError(Exception):
         """A copy at a place in ``statement``; None for no place, or an unknown statement."""
         return self._copy(self.may_have_run, place=(position, statement))
 
+    def met_at(self, context: str) -> Self:
+        """This error if it has a context, or a copy of it with this one."""
+        return self if self.context else self._copy(self.may_have_run, context=context)
+
     def within(self, statement: str) -> Self:
         """This error, or a copy of it whose position counts in ``statement``."""
         return self if self.statement == statement else self.at(self.position, statement)
@@ -165,6 +176,7 @@ class RemudaError(Exception):
         message: str | None = None,
         hint: str | None = None,
         place: tuple[Position | None, str | None] | None = None,
+        context: str | None = None,
     ) -> Self:
         position, statement = (self.position, self.statement) if place is None else place
         return type(self)(
@@ -176,4 +188,5 @@ class RemudaError(Exception):
             member=self.member,
             subject=self.subject,
             may_have_run=may_have_run,
+            context=self.context if context is None else context,
         )

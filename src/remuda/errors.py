@@ -40,6 +40,7 @@ def from_report(report: ErrorReport, statement: str | None = None) -> RemudaErro
         member=report.member,
         subject=report.subject,
         may_have_run=report.may_have_run,
+        context=report.context,
     )
 
 
@@ -470,6 +471,18 @@ class InvalidByteSequence(DataError):
     """Bytes that are no text in their encoding, or text that an encoding does not have."""
 
     sqlstate = "22021"
+
+
+class BadCopyData(DataError):
+    """Data of a COPY that has not its format: a row with too few columns, for one."""
+
+    sqlstate = "22P04"
+
+
+class InvalidBinaryForm(DataError):
+    """A value whose bytes are not those of its type."""
+
+    sqlstate = "22P03"
 
 
 class SubscriptOutOfRange(DataError):

@@ -37,6 +37,7 @@ def error_message(error: RemudaError, *, offset: int = 0, fatal: bool = False) -
             "D": detail,
             "H": error.hint,
             "P": "" if error.position is None else str(offset + error.position.offset + 1),
+            "W": error.context,
             "s": SCHEMA if table else "",
             "t": table,
             "c": "" if subject is None else subject.column,
@@ -67,7 +68,7 @@ def sqlstate(error: RemudaError, *, fatal: bool) -> str:
     return error.sqlstate
 
 
-_COUNTED: Final = frozenset({"SELECT", "UPDATE", "DELETE", "MERGE", "FETCH", "MOVE"})
+_COUNTED: Final = frozenset({"SELECT", "UPDATE", "DELETE", "MERGE", "COPY", "FETCH", "MOVE"})
 
 
 def command_tag(tag: str, rows: int) -> str:

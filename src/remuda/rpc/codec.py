@@ -541,6 +541,7 @@ def encode_error(error: RemudaError) -> user_pb2.PBError:
         hint=report.hint or None,
         member=report.member or None,
         may_have_run=report.may_have_run,
+        context=report.context or None,
     )
     if report.position is not None:
         place = report.position
@@ -576,5 +577,6 @@ def decode_error(message: user_pb2.PBError, statement: str | None = None) -> Rem
         position=position,
         subject=subject,
         may_have_run=message.may_have_run if message.HasField("may_have_run") else None,
+        context=message.context,
     )
     return from_report(report, statement)

@@ -521,7 +521,7 @@ class ExceptionWrapper(_message.Message):
     def __init__(self, exception_class: _Optional[str] = ..., message: _Optional[str] = ...) -> None: ...
 
 class PBError(_message.Message):
-    __slots__ = ("error_id", "endpoint", "error_type", "message", "exception", "parsing_error", "kind", "sqlstate", "detail", "hint", "member", "position", "subject", "may_have_run")
+    __slots__ = ("error_id", "endpoint", "error_type", "message", "exception", "parsing_error", "kind", "sqlstate", "detail", "hint", "member", "position", "subject", "may_have_run", "context")
     class ErrorType(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
         __slots__ = ()
         CONNECTION: _ClassVar[PBError.ErrorType]
@@ -566,6 +566,7 @@ class PBError(_message.Message):
     POSITION_FIELD_NUMBER: _ClassVar[int]
     SUBJECT_FIELD_NUMBER: _ClassVar[int]
     MAY_HAVE_RUN_FIELD_NUMBER: _ClassVar[int]
+    CONTEXT_FIELD_NUMBER: _ClassVar[int]
     error_id: str
     endpoint: DrillbitEndpoint
     error_type: PBError.ErrorType
@@ -580,7 +581,8 @@ class PBError(_message.Message):
     position: _common_pb2.Position
     subject: ErrorSubject
     may_have_run: bool
-    def __init__(self, error_id: _Optional[str] = ..., endpoint: _Optional[_Union[DrillbitEndpoint, _Mapping]] = ..., error_type: _Optional[_Union[PBError.ErrorType, str]] = ..., message: _Optional[str] = ..., exception: _Optional[_Union[ExceptionWrapper, _Mapping]] = ..., parsing_error: _Optional[_Iterable[_Union[ParsingError, _Mapping]]] = ..., kind: _Optional[str] = ..., sqlstate: _Optional[str] = ..., detail: _Optional[str] = ..., hint: _Optional[str] = ..., member: _Optional[str] = ..., position: _Optional[_Union[_common_pb2.Position, _Mapping]] = ..., subject: _Optional[_Union[ErrorSubject, _Mapping]] = ..., may_have_run: _Optional[bool] = ...) -> None: ...
+    context: str
+    def __init__(self, error_id: _Optional[str] = ..., endpoint: _Optional[_Union[DrillbitEndpoint, _Mapping]] = ..., error_type: _Optional[_Union[PBError.ErrorType, str]] = ..., message: _Optional[str] = ..., exception: _Optional[_Union[ExceptionWrapper, _Mapping]] = ..., parsing_error: _Optional[_Iterable[_Union[ParsingError, _Mapping]]] = ..., kind: _Optional[str] = ..., sqlstate: _Optional[str] = ..., detail: _Optional[str] = ..., hint: _Optional[str] = ..., member: _Optional[str] = ..., position: _Optional[_Union[_common_pb2.Position, _Mapping]] = ..., subject: _Optional[_Union[ErrorSubject, _Mapping]] = ..., may_have_run: _Optional[bool] = ..., context: _Optional[str] = ...) -> None: ...
 
 class ErrorSubject(_message.Message):
     __slots__ = ("table", "column", "constraint")
