@@ -111,10 +111,10 @@ class RowForm:
             parts.append(values.fill_null(b"") if values.null_count else values)
         heads["size"] = sizes
         joined = pc.binary_join_element_wise(fixed_width(heads), *parts, _NOTHING)
-        return _bytes_of(joined)
+        return bytes_of(joined)
 
 
-def _bytes_of(array: pa.Array) -> memoryview:
+def bytes_of(array: pa.Array) -> memoryview:
     """The data of an array of bytes in one piece."""
     _, offsets, data = array.buffers()
     bounds = np.frombuffer(offsets, np.int32)
@@ -235,7 +235,7 @@ def _interval_column(_: SqlType, general: ColumnEncoder) -> ColumnEncoder:
     def column(array: pa.Array) -> pa.Array:
         if array.null_count or not len(array):
             return general(array)
-        values = np.frombuffer(_bytes_of(array.cast(pa.binary())), stored)
+        values = np.frombuffer(bytes_of(array.cast(pa.binary())), stored)
         found = np.empty(len(values), sent)
         for name in ("micros", "days", "months"):
             found[name] = values[name]
