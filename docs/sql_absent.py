@@ -12,7 +12,6 @@ FURTHER: Final = (
     ("materialized views", "CREATE MATERIALIZED VIEW v AS SELECT 1 AS a"),
     ("ALTER COLUMN TYPE with USING", "ALTER TABLE flights ALTER delay TYPE BIGINT USING delay + 1"),
     ("WHERE CURRENT OF", "DELETE FROM flights WHERE CURRENT OF c"),
-    ("COPY", "COPY flights TO STDOUT"),
     ("GRANT", "GRANT SELECT ON flights TO somebody"),
     ("CREATE FUNCTION", "CREATE FUNCTION f() RETURNS INTEGER LANGUAGE SQL AS 'SELECT 1'"),
     ("arrays of several dimensions", "SELECT ARRAY[ARRAY[1], ARRAY[2]]"),

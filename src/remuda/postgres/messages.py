@@ -98,6 +98,9 @@ Message: TypeAlias = (
 )
 
 SYNC_TYPE: Final = ord("S")
+FLUSH_TYPE: Final = ord("H")
+TERMINATE_TYPE: Final = ord("X")
+COPY_DATA, COPY_DONE, COPY_FAIL = ord("d"), ord("c"), ord("f")
 _BIND: Final = ord("B")
 
 
@@ -315,6 +318,24 @@ def parameter_status(name: str, value: str) -> bytes:
 
 def backend_key(pid: int, secret: int) -> bytes:
     return message(b"K", _UINT32.pack(pid) + _UINT32.pack(secret))
+
+
+COPY_DONE_MESSAGE: Final = message(b"c")
+
+
+def copy_in_response(columns: int, *, binary: bool) -> bytes:
+    """Asks the client for the rows of a COPY FROM."""
+    return message(b"G", _copy_formats(columns, binary=binary))
+
+
+def copy_out_response(columns: int, *, binary: bool) -> bytes:
+    """The rows of a COPY TO follow."""
+    return message(b"H", _copy_formats(columns, binary=binary))
+
+
+def _copy_formats(columns: int, *, binary: bool) -> bytes:
+    form = _BINARY if binary else _TEXT
+    return struct.pack(f"!bH{columns}h", form, columns, *[form] * columns)
 
 
 IDLE: Final = b"I"

@@ -16,6 +16,7 @@ MESSAGE_SIZE_MAX: Final = FRAME_SIZE_MAX
 _HEAD: Final = struct.Struct("!i")
 _TYPED_HEAD: Final = struct.Struct("!Bi")
 _BIND: Final = ord("B")
+_COPY_DATA: Final = ord("d")
 _DESCRIBE_UNNAMED: Final = b"D\0\0\0\6P\0"
 _EXECUTE_UNNAMED: Final = b"E\0\0\0\x09\0"
 _SYNC: Final = b"S\0\0\0\4"
@@ -111,6 +112,21 @@ class Reader:
     def put_back(self) -> None:
         """Undo ``take_turn``, before anything else is done."""
         self._at = self._before_turn
+
+    def take_copied(self, first: bytes) -> bytes:
+        """``first``, the body of a CopyData, with those of all CopyData that follow it whole."""
+        data, at = self._data, self._at
+        size = len(data)
+        parts = [first]
+        while at + 5 <= size and data[at] == _COPY_DATA:
+            (length,) = _HEAD.unpack_from(data, at + 1)
+            end = at + 1 + length
+            if length < 4 or end > size:
+                break
+            parts.append(bytes(data[at + 5 : end]))
+            at = end
+        self._at = at
+        return b"".join(parts) if len(parts) > 1 else first
 
     def take(self) -> tuple[int, bytes] | None:
         """The type and the body of the next message; None until it is whole."""

@@ -29,6 +29,7 @@ from remuda.errors import (
     UndefinedStatement,
 )
 from remuda.postgres import messages as m
+from remuda.postgres.copy_messages import CopyEnd, CopyRows, copied
 from remuda.postgres.prepared import Manner, Prepared, Turn, result_formats, whole_turn
 from remuda.postgres.reader import Reader
 from remuda.postgres.reports import command_tag, error_message
@@ -163,6 +164,8 @@ Effect: TypeAlias = (
     | Look
     | RunText
     | Control
+    | CopyRows
+    | CopyEnd
     | FailTransaction
     | Ready
     | End
@@ -224,13 +227,15 @@ class Session:
         self._awaited: _Awaited = None
         self.busy = False
         """An effect has not been answered yet."""
+        self._copying = False
+        """The statement that runs reads what the client sends."""
         self._ended = False
 
     # --- messages -----------------------------------------------------------------------------
 
     def step(self, reader: Reader) -> Effects | None:
         """None: no message is whole, or the shell owes an answer."""
-        if self.busy or self._ended:
+        if self._ended or (self.busy and not self._copying):
             return None
         try:
             found = reader.take()
@@ -239,6 +244,8 @@ class Session:
         if found is None:
             return None
         kind, body = found
+        if self._copying:
+            return self._copied(kind, body, reader)
         if self._skipping and kind not in (m.SYNC_TYPE, ord("X")):
             return []
         try:
@@ -292,6 +299,21 @@ class Session:
         self._ended = True
         told: Effects = [] if error is None else [Write(error_message(error, fatal=True))]
         return [*told, End(error)]
+
+    # --- COPY FROM ----------------------------------------------------------------------------
+
+    def copying(self, response: bytes) -> Effects:
+        """The statement that runs asks for rows: from now on the client's messages are
+        ``CopyRows`` and, at last, ``CopyEnd``."""
+        self._copying = True
+        return [Write(response)]
+
+    def _copied(self, kind: int, body: bytes, reader: Reader) -> Effects:
+        found = copied(kind, body, reader)
+        self._copying = isinstance(found, CopyRows | None)
+        if kind == m.TERMINATE_TYPE:
+            return self._end(None)
+        return [] if found is None else [found]
 
     # --- turns --------------------------------------------------------------------------------
 
@@ -482,7 +504,7 @@ class Session:
 
     def _answered(self) -> _Awaited:
         awaited, self._awaited = self._awaited, None
-        self.busy = False
+        self.busy = self._copying = False
         return awaited
 
     def completed(self, tag: str, rows: int, status: bytes) -> Effects:

@@ -35,6 +35,7 @@ from remuda.sql.scope.statements import (
     BoundQuery,
     BoundStatement,
     ChangeStatement,
+    CopyStatement,
     CreateAsStatement,
     ExplainStatement,
     InsertStatement,
@@ -67,6 +68,8 @@ def _statement(statement: Any, zoned: Zoned) -> Any:
         case ChangeStatement(source=source, query=query):
             answer = None if query is None else _statement(query, zoned)
             return replace(statement, source=zoned.of(source), query=answer)
+        case CopyStatement(source=source):
+            return replace(statement, source=_statement(source, zoned))
         case ExplainStatement(statement=inner):
             return replace(statement, statement=_statement(inner, zoned))
         case _:

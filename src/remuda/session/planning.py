@@ -49,6 +49,7 @@ from remuda.sql.scope.statements import (
     CatalogStatement,
     ChangeStatement,
     ClusterStatement,
+    CopyStatement,
     CreateAsStatement,
     CreateIndexStatement,
     CreateMapStatement,
@@ -227,6 +228,7 @@ Planned: TypeAlias = (
     | CreateMapStatement
     | CreateAsStatement
     | CatalogStatement
+    | CopyStatement
     | TruncateStatement
     | ShowStatement
     | AnalyzeStatement
@@ -332,8 +334,7 @@ def _planned(statement: BoundStatement, environment: Environment) -> Planned:
         case InsertStatement():
             names = tuple(column.name for column in statement.schema.columns)
             source = _query(statement.source, names, statement.parameter_types, environment)
-            insert_only = statement.mode == "insert"
-            keyed = of_insert(statement)
+            insert_only, keyed = statement.mode == "insert", of_insert(statement)
             return PlannedInsert(source, statement.schema, insert_only, keyed=keyed)
         case ChangeStatement():
             return _change(statement, environment)
@@ -528,8 +529,7 @@ class PlanCache:
             return
         self._remove(key)
         size, chosen = _memory(text, _source(statement)), not by_key(statement)
-        entry = _Entry(statement, environment.of(statement), size, chosen)
-        self._entries[key] = entry
+        self._entries[key] = entry = _Entry(statement, environment.of(statement), size, chosen)
         self.size += entry.size
         while len(self._entries) > PLAN_CACHE_ENTRIES or self.size > self._size_max:
             self._remove(next(iter(self._entries)))

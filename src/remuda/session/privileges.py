@@ -22,6 +22,7 @@ from remuda.sql.scope.statements import (
     CatalogStatement,
     ChangeStatement,
     ClusterStatement,
+    CopyStatement,
     CreateAsStatement,
     CreateIndexStatement,
     CreateMapStatement,
@@ -75,6 +76,8 @@ def _needs(statement: BoundStatement, catalog: Catalog) -> Iterator[Need]:
                 yield Need(Role.READ, schema.name)
             if statement.query is not None:
                 yield from _reads(statement.query.plan, catalog)
+        case CopyStatement(source=source):
+            yield from _needs(source, catalog)
         case TruncateStatement(schema=schema):
             yield Need(Role.WRITE, schema.name)
         case SnapshotStatement() | ClusterStatement():

@@ -12,6 +12,7 @@ from remuda.plan.expression import Expression
 from remuda.plan.logical import Logical
 from remuda.sql.changes.changes import bind_insert
 from remuda.sql.changes.changing_tables import bind_changing_query, changing_tables
+from remuda.sql.changes.copy import bind_copy
 from remuda.sql.changes.merge import bind_merge
 from remuda.sql.changes.modify import bind_change, bind_truncate
 from remuda.sql.definitions.alter import bind_alter
@@ -54,6 +55,7 @@ from remuda.sql.trees.cluster import (
     LogLevelTree,
     ResetStatementsTree,
 )
+from remuda.sql.trees.copy import CopyTree
 from remuda.sql.trees.cursors import CloseTree, FetchTree
 from remuda.sql.trees.sequences import AlterSequenceTree, CreateSequenceTree
 from remuda.sql.trees.session import (
@@ -89,6 +91,7 @@ from remuda.sql.trees.syntax import (
     MergeTree,
     QueryTree,
     ShowTree,
+    Tree,
     TruncateTree,
 )
 from remuda.sql.trees.transaction import (
@@ -131,6 +134,8 @@ def _bind(context: Context, parsed: ParsedStatement) -> BoundStatement:
             return _bind_runnable(context, tree)
         case DeclareTree() as tree:
             return _bind_declared(context, tree)
+        case CopyTree() as tree:
+            return bind_copy(context, tree, _bind_inner)
         case TruncateTree() as tree:
             return bind_truncate(context, tree)
         case ExplainTree() as tree:
@@ -264,6 +269,12 @@ def bind_arguments(
 def _bind_alone(context: Context, node: ast.Node) -> Logical:
     """A query that sees nothing around it."""
     return bind_query(context, node, Environment())
+
+
+def _bind_inner(context: Context, tree: Tree) -> BoundStatement:
+    """The query of a COPY."""
+    assert isinstance(tree, QueryTree | InsertTree | ChangeTree | MergeTree)
+    return _bind_runnable(context, tree)
 
 
 def _written(context: Context, plan: Logical) -> Logical:

@@ -14,6 +14,7 @@ from remuda.sql.parsing.cluster import (
     ClusterParser,
     is_cluster_statement,
 )
+from remuda.sql.parsing.copy import COPY, CopyParser
 from remuda.sql.parsing.definitions import DefinitionParser
 from remuda.sql.parsing.explain_options import read_explain_options
 from remuda.sql.parsing.locking import take_locking
@@ -53,24 +54,24 @@ Result = TypeVar("Result")
 _QUERY_STARTS: Final = frozenset({"select", "with", "values", "table", "("})
 _CHANGE_STARTS: Final = frozenset({"insert", "update", "delete", "merge", "truncate", "sink"})
 _STATEMENTS: Final = (
-    "SELECT, VALUES, INSERT, SINK INTO, UPDATE, DELETE, MERGE, TRUNCATE, CREATE, ALTER, DROP, "
-    "COMMENT, SHOW, DESCRIBE, EXPLAIN, ANALYZE, VACUUM, REINDEX, SET, RESET, PREPARE, EXECUTE, "
-    "DEALLOCATE, DISCARD, DECLARE, FETCH, MOVE, CLOSE, BEGIN, START TRANSACTION, COMMIT, END, "
-    "ROLLBACK, ABORT, SAVEPOINT, RELEASE, CANCEL"
+    "SELECT, VALUES, INSERT, SINK INTO, UPDATE, DELETE, MERGE, TRUNCATE, COPY, CREATE, ALTER, "
+    "DROP, COMMENT, SHOW, DESCRIBE, EXPLAIN, ANALYZE, VACUUM, REINDEX, SET, RESET, PREPARE, "
+    "EXECUTE, DEALLOCATE, DISCARD, DECLARE, FETCH, MOVE, CLOSE, BEGIN, START TRANSACTION, "
+    "COMMIT, END, ROLLBACK, ABORT, SAVEPOINT, RELEASE, CANCEL"
 )
 _SHOWN: Final = (
     "tables", "maps", "mappings", "views", "indexes", "index", "columns", "create",
 )  # fmt: skip
 _SHOWN_SNAPSHOTS: Final = ("snapshots", "snapshot")
 _KNOWN_WORDS: Final = frozenset(
-    {"call", "copy", "grant", "revoke"}
+    {"call", "grant", "revoke"}
     | {"lock", "refresh", "listen", "notify", "load", "checkpoint"}
     | {"replace", "upsert", "use", "from", "pivot", "do", "cluster", "import"}
 )
 _STATEMENT_WORDS: Final = (
     "select", "values", "with", "insert", "sink", "update", "delete", "merge", "truncate",
     "create", "alter", "drop", "comment", "show", *SESSION_WORDS, *CURSOR_WORDS, DECLARE,
-    "describe", "explain",
+    COPY, "describe", "explain",
     *TRANSACTION_WORDS, *SNAPSHOT_WORDS, CANCEL,
 )  # fmt: skip
 
@@ -227,6 +228,8 @@ def _statement(text: str, tokens: list[Token]) -> ParsedStatement:
         grammar = Grammar(text, tokens)
         tree = _tree(text, word, grammar.statement())
         return ParsedStatement(text, tree, grammar.parameters)
+    if word == COPY:
+        return ParsedStatement(text, CopyParser(text, tokens).copy(), 0)
     if word in ("create", "drop"):
         definition = DefinitionParser(text, tokens)
         created = word == "create"

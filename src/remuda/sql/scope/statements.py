@@ -8,11 +8,13 @@ from enum import Enum
 from typing import Literal, Protocol, TypeAlias, runtime_checkable
 
 from remuda.catalog.edits import Edit
+from remuda.copying.options import CopyOptions
 from remuda.datatypes.index import IndexDefinition
-from remuda.datatypes.schema import MapSchema, Namespace, ViewDefinition
+from remuda.datatypes.schema import Column, MapSchema, Namespace, ViewDefinition
 from remuda.datatypes.sql import SqlType
 from remuda.datatypes.values import PhysicalValue
 from remuda.errors import RemudaError
+from remuda.plan.expression import Literal as Constant
 from remuda.plan.logical import Logical
 from remuda.sql.scope.notices import Notice, already_there
 from remuda.sql.trees.cluster import CancelTree, ClusterTree
@@ -222,6 +224,23 @@ class InsertStatement:
     parameter_types: tuple[SqlType, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class CopyStatement:
+    """COPY between a client and a map or a query. Of COPY FROM the ``source`` is an INSERT that
+    reads the relation ``relation``, which has the rows of the client with ``columns``; otherwise it
+    is what gives the rows.
+
+    ``direct``: the columns of the map without a plan, each a place in ``columns`` or a constant.
+    None: there is more to compute.
+    """
+
+    options: CopyOptions
+    source: InsertStatement | BoundQuery | ChangeStatement
+    columns: tuple[Column, ...] = ()
+    relation: str = ""
+    direct: tuple[int | Constant, ...] | None = None
+
+
 class Repeats(Enum):
     """What to do when a statement comes to the same row more than once."""
 
@@ -360,6 +379,7 @@ BoundStatement: TypeAlias = (
     | DropIndexStatement
     | InsertStatement
     | ChangeStatement
+    | CopyStatement
     | TruncateStatement
     | ExplainStatement
     | ShowStatement

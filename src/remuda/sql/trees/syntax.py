@@ -11,6 +11,7 @@ from remuda.errors import Position
 from remuda.sql.text.lexemes import Token
 from remuda.sql.trees import ast
 from remuda.sql.trees.cluster import CancelTree, ClusterTree
+from remuda.sql.trees.copy import CopyTree
 from remuda.sql.trees.cursors import Declaration
 from remuda.sql.trees.names import Name
 from remuda.sql.trees.sequences import (
@@ -395,6 +396,7 @@ Tree: TypeAlias = (
     | DeclareTree
     | InsertTree
     | ChangeTree
+    | CopyTree
     | MergeTree
     | TruncateTree
     | CreateTree
