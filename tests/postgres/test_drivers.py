@@ -142,8 +142,6 @@ def test_a_pool_of_asyncpg_resets_its_connections(door, items):
 
 def test_what_asyncpg_asks_for_in_vain(asynchronous):
     async def work(connection):
-        with pytest.raises(asyncpg.FeatureNotSupportedError, match="COPY is not supported"):
-            await connection.copy_records_to_table("items", records=[(50, "x", None, None)])
         with pytest.raises(asyncpg.FeatureNotSupportedError, match="LISTEN is not supported"):
             await connection.add_listener("news", print)
         assert await connection.fetchval("SELECT 1") == 1

@@ -43,10 +43,12 @@ def test_connectorx_reads_in_partitions(uri):
     assert sorted(table["id"].to_pylist()) == list(range(1, 3001))
 
 
-def test_copy_is_refused_with_a_hint(uri):
-    """connectorx sends COPY by default. The connection says so, and is not stuck."""
-    with pytest.raises(RuntimeError, match="COPY is not supported"):
-        connectorx.read_sql(uri, "SELECT * FROM numbers", return_type="arrow")
+@pytest.mark.parametrize("protocol", ["binary", "csv"])
+def test_connectorx_reads_by_copy(uri, protocol):
+    table = connectorx.read_sql(
+        uri, "SELECT * FROM numbers", return_type="arrow", protocol=protocol
+    )
+    assert sorted(table["id"].to_pylist()) == list(range(1, 3001))
 
 
 @pytest.mark.soak

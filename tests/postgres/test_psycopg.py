@@ -242,13 +242,6 @@ def test_a_table_that_changes_under_a_prepared_statement(connect):
         connection.execute(text, (1,), prepare=True)
 
 
-def test_copy_is_refused_and_the_session_goes_on(connection, numbers):
-    copying = connection.cursor().copy("COPY numbers TO STDOUT")
-    with pytest.raises(psycopg.errors.FeatureNotSupported), copying:
-        pass
-    assert connection.execute("SELECT 1").fetchone() == (1,)
-
-
 def test_operators_see_the_session(connection):
     pid = connection.info.backend_pid
     row = connection.execute(

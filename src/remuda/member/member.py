@@ -74,6 +74,7 @@ class Member(Rooms):
         self._begun = True
         self.offload.start(self.hop)
         self.planner.start(self.hop)
+        self.reading.start(self.hop)
         for wing in self.wings:
             wing.start()
         forwarded: Requests = {control_pb2.RpcType.FORWARD: self._user_routes.on_forward}
@@ -193,7 +194,7 @@ class Member(Rooms):
             await self.recovery.close()
         for wing in self.wings:
             wing.free()
-        for offload in (self.offload, self.planner, self.password_checks):
+        for offload in (self.offload, self.planner, self.reading, self.password_checks):
             offload.close()
         self.pool.close()
         core.audit.close()

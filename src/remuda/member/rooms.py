@@ -76,6 +76,7 @@ class Rooms:
         self.pool = Pool(config.workers, world.workers, later=later)
         self.offload = Offload(world.workers)
         self.planner = Offload(world.workers, "planner")
+        self.reading = Offload(world.workers, "reading")
         self.password_checks = Offload(world.workers, "passwords")
         self.peers = Peers(self.core)
         self._member_routes = MemberRoutes()
@@ -168,6 +169,7 @@ class Rooms:
             keys=self.open.keys,
             leave=core.departure.drain,
             accept_lost=self.lost.accept,
+            reading=self.reading,
         )
         self.transactions.guard_by(self.statements.uniques)
         self.statement_requests = StatementRequests(core, self.statements)

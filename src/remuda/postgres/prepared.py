@@ -37,6 +37,10 @@ class Prepared:
     by_key: bool = False
     """The shell may be able to answer it at once, as a ``Turn``."""
 
+    def described(self, formats: Sequence[int]) -> bytes:
+        """The message that tells a client of the columns in these formats."""
+        return m.NO_DATA if self.fields is None else m.row_description(self.fields, formats)
+
 
 class Turn(NamedTuple):
     """A prepared statement that is bound, executed and synchronized by messages that came together,

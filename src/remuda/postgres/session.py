@@ -300,8 +300,6 @@ class Session:
         told: Effects = [] if error is None else [Write(error_message(error, fatal=True))]
         return [*told, End(error)]
 
-    # --- COPY FROM ----------------------------------------------------------------------------
-
     def copying(self, response: bytes) -> Effects:
         """The statement that runs asks for rows: from now on the client's messages are
         ``CopyRows`` and, at last, ``CopyEnd``."""
@@ -311,9 +309,8 @@ class Session:
     def _copied(self, kind: int, body: bytes, reader: Reader) -> Effects:
         found = copied(kind, body, reader)
         self._copying = isinstance(found, CopyRows | None)
-        if kind == m.TERMINATE_TYPE:
-            return self._end(None)
-        return [] if found is None else [found]
+        leaves = kind == m.TERMINATE_TYPE
+        return self._end(None) if leaves else [] if found is None else [found]
 
     # --- turns --------------------------------------------------------------------------------
 
@@ -435,11 +432,11 @@ class Session:
             return [DescribeCursor(message.name)]
         if message.portal:
             portal = self._portal(message.name)
-            return [Write(_rows_described(portal.prepared, portal.formats))]
+            return [Write(portal.prepared.described(portal.formats))]
         prepared = self._statement(message.name)
         formats = (0,) * len(prepared.fields or ())
         types = m.parameter_description(prepared.types)
-        return [Write(types + _rows_described(prepared, formats))]
+        return [Write(types + prepared.described(formats))]
 
     def described(self, fields: Sequence[m.Field], binary: bool) -> Effects:
         """The columns of a cursor."""
@@ -601,9 +598,3 @@ class Session:
         self._simple = None
         dropped = self._drop(list(self._portals)) if self.status == IDLE else []
         return [*dropped, Ready(self.status)]
-
-
-def _rows_described(prepared: Prepared, formats: Sequence[int]) -> bytes:
-    if prepared.fields is None:
-        return m.NO_DATA
-    return m.row_description(prepared.fields, formats)

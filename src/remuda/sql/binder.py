@@ -134,8 +134,6 @@ def _bind(context: Context, parsed: ParsedStatement) -> BoundStatement:
             return _bind_runnable(context, tree)
         case DeclareTree() as tree:
             return _bind_declared(context, tree)
-        case CopyTree() as tree:
-            return bind_copy(context, tree, _bind_inner)
         case TruncateTree() as tree:
             return bind_truncate(context, tree)
         case ExplainTree() as tree:
@@ -182,6 +180,8 @@ def _bind_explain(context: Context, tree: ExplainTree) -> ExplainStatement:
 
 def _bind_other(context: Context, parsed: ParsedStatement) -> BoundStatement:
     match parsed.tree:
+        case CopyTree() as tree:
+            return bind_copy(context, tree, _bind_inner)
         case CreateSequenceTree() | AlterSequenceTree() as tree:
             return bind_sequence(context, tree)
         case ShowTree() as tree:

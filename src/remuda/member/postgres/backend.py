@@ -13,7 +13,6 @@ from remuda.datatypes.sql import SqlType
 from remuda.datatypes.values import PhysicalValue
 from remuda.errors import (
     DuplicateCursor,
-    MemberLeaving,
     QueryCanceled,
     RemudaError,
     SessionTerminated,
@@ -21,6 +20,8 @@ from remuda.errors import (
 )
 from remuda.limits import PAGE_ROWS
 from remuda.member.base.core import Core
+from remuda.member.postgres.copies import SessionCopies
+from remuda.member.postgres.endings import leaving
 from remuda.member.postgres.portal_answers import Measured
 from remuda.member.postgres.portal_cursors import PortalCursors, RunningPortal
 from remuda.member.postgres.portals import ResultRun, fields_of
@@ -28,12 +29,14 @@ from remuda.member.postgres.preparing import Bound, Planning, Preparing
 from remuda.member.postgres.short_ways import ShortWays
 from remuda.member.postgres.told_settings import ToldSettings
 from remuda.member.postgres.turns import Turns
+from remuda.member.queries.copy_port import CopyInput
 from remuda.member.queries.cursors import Acknowledged, End, Wire
 from remuda.member.queries.queries import Queries
 from remuda.member.sessions.statement import Client, PlanTypes, Progress, Statement
 from remuda.member.statements.plans import Plans
 from remuda.member.statements.statements import Statements
 from remuda.postgres import session as ps
+from remuda.postgres.copy_messages import CopyEnd, CopyRows
 from remuda.postgres.login import Startup
 from remuda.postgres.messages import (
     AUTHENTICATION_OK,
@@ -89,19 +92,6 @@ class Outlet(ClientChannel, Protocol):
         """Tell the client why, and close."""
 
 
-def leaving(number: int, lost: RemudaError | None = None) -> MemberLeaving:
-    """The end of a session of a member that leaves. ``lost``: why an open transaction was rolled
-    back."""
-    detail = f"member {number} is leaving the cluster"
-    return MemberLeaving(
-        "terminating connection due to administrator command",
-        detail=detail if lost is None else lost.message,
-        hint="Connect to another member."
-        if lost is None
-        else "Connect to another member, and run the transaction again from the start.",
-    )
-
-
 class Backend:
     def __init__(
         self, services: Services, outlet: Outlet, startup: Startup, client: Client, secret: int
@@ -118,6 +108,8 @@ class Backend:
         )
         self._database = startup.database
         self.secret = secret
+        self._input: CopyInput | None = None
+        """Of the COPY FROM that runs."""
         self._named: ClientSession | None = None
         """The session of a statement that knew the prepared statements of messages."""
         client.goes_on_with(self._started_with(startup))
@@ -197,6 +189,8 @@ class Backend:
 
     def step(self, reader: Reader) -> bool:
         """Take one message; False: none can be taken now."""
+        if self._input is not None and self._input.full:
+            return False
         turn = self._machine.turn(reader)
         if turn is not None:
             if self._read_in_turn(turn):
@@ -235,6 +229,12 @@ class Backend:
             case ps.Control(what):
                 measured = self._core.measures.postgres.begin(what)
                 self._run(what, run=self._new_run(measured, silent=True))
+            case CopyRows(data):
+                if self._input is not None:
+                    self._input.put(data)
+            case CopyEnd(error):
+                if self._input is not None:
+                    self._input.end(error)
             case ps.DropPortal(portal):
                 self._drop(portal)
             case ps.DescribeCursor(name):
@@ -452,12 +452,19 @@ class Backend:
             if not self._client.transaction:
                 self._core.departure.require_staying()
             statement = self._made(text, values, types, by, run.wire)
+            statement.copies = SessionCopies(run, self._ask_for_rows, self._outlet.advance)
         except RemudaError as error:
             run.wire(_NOTHING).finish(_end_with(error))
             return None
         self._services.statements.accept(statement)
         self._core.spawn(self._services.statements.run(statement), "statement")
         return statement
+
+    def _ask_for_rows(self, response: bytes, given: CopyInput) -> None:
+        """For a COPY FROM that runs."""
+        self._input = given
+        self._perform(self._machine.copying(response))
+        self._later(self._outlet.advance)
 
     def _made(
         self,
@@ -525,6 +532,7 @@ class Backend:
 
     def _statement_ended(self, run: ResultRun, end: End) -> None:
         named, self._named = self._named, None
+        self._input = None
         if named is not None and end.session is not None:
             self._forget_prepared(named)
         if end.error is not None:

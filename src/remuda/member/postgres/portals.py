@@ -11,6 +11,8 @@ from typing import Final
 import pyarrow as pa
 
 from remuda.catalog.pg_types import declared_type, modifier
+from remuda.copying.options import CopyOptions, Format
+from remuda.copying.writing import RowWriter
 from remuda.datatypes.arrow import to_engine
 from remuda.datatypes.schema import Column
 from remuda.datatypes.sql import SqlType
@@ -18,7 +20,12 @@ from remuda.datatypes.times.session_zones import UTC
 from remuda.errors import NotSupported
 from remuda.member.queries.cursors import Acknowledged, End
 from remuda.postgres.catalog_values import wire_oid
-from remuda.postgres.messages import Field, row_description
+from remuda.postgres.messages import (
+    COPY_DONE_MESSAGE,
+    Field,
+    copy_out_response,
+    row_description,
+)
 from remuda.postgres.rows import RowForm
 from remuda.session.explaining import PLAN_COLUMNS
 from remuda.session.shape import ResultShape
@@ -53,6 +60,14 @@ class _Held:
     columns: Sequence[pa.Array]
     rows: int
     acknowledged: Acknowledged
+
+
+@dataclass(frozen=True, slots=True)
+class CopyOut:
+    """The writer of the rows of a COPY TO, and the message that announces them."""
+
+    writer: RowWriter
+    response: bytes
 
 
 class ResultRun:
@@ -100,7 +115,8 @@ class ResultRun:
         self._pulls: asyncio.Future[None] | None = None
         """Set while ``pull`` waits for rows or the end."""
         self._end: End | None = None
-        self._form: RowForm | None = None
+        self._form: RowForm | RowWriter | None = None
+        self._copied: CopyOut | None = None
         self._shape: ResultShape | None = None
         self.over = False
 
@@ -114,6 +130,21 @@ class ResultRun:
         self._shape = shape
         self._form = None
         return self
+
+    def copied(
+        self, options: CopyOptions, names: Sequence[str], zone: str
+    ) -> Callable[[ResultShape], ResultRun]:
+        """Wires that send rows as those of a COPY TO, all of them."""
+
+        def wire(shape: ResultShape) -> ResultRun:
+            self._limit = 0
+            self._shape, self._form = shape, None
+            writer = RowWriter(names, shape.types, options, zone, framed=True)
+            binary = options.format is Format.BINARY
+            self._copied = CopyOut(writer, copy_out_response(len(names), binary=binary))
+            return self
+
+        return wire
 
     # --- the wire -----------------------------------------------------------------------------
 
@@ -129,7 +160,7 @@ class ResultRun:
         self.page(columns, batch.num_rows, on_acknowledged)
 
     def finish(self, end: End) -> None:
-        self._end = end
+        self._end = end if self._copied is None else replace(end, tag="COPY", affected_rows=None)
         if end.error is not None:
             self._held.clear()
             self._waiting = self.over = self._pulls is not None  # or else ``pull`` tells of it
@@ -193,11 +224,15 @@ class ResultRun:
             self._waiting = True
             self._suspended()
 
-    def _described_form(self) -> RowForm:
+    def _described_form(self) -> RowForm | RowWriter:
         """The client is told of the columns before the first row, if it was not yet."""
         if self._form is not None:
             return self._form
         assert self._shape is not None
+        if self._copied is not None:
+            self._form = self._copied.writer
+            self._write(self._copied.response + self._copied.writer.head())
+            return self._form
         columns = self._shape.columns
         own = int(self._shape.binary)
         formats = self._formats if self._described else (own,) * len(columns)
@@ -209,6 +244,8 @@ class ResultRun:
     def _finish(self, end: End) -> None:
         if end.error is None:
             self._described_form()
+            if self._copied is not None:
+                self._write(self._copied.writer.tail() + COPY_DONE_MESSAGE)
         self.over = True
         self._ended(end)
 

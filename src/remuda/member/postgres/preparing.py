@@ -43,6 +43,7 @@ from remuda.session.settings import Meaning, setting_of
 from remuda.sql.scope.statements import (
     AnalyzeStatement,
     CancelStatement,
+    CopyStatement,
     SessionStatement,
     ShowKind,
     ShowStatement,
@@ -257,6 +258,8 @@ def _fits(declared: SqlType | None, inferred: SqlType) -> bool:
 def manner_of(found: Planned) -> Manner:
     match found:
         case PlannedQuery() | PlannedInsert() | PlannedChange() | PlannedExplain():
+            return Manner.ROWS
+        case CopyStatement():
             return Manner.ROWS
         case SessionStatement(BeginTree()):
             return Manner.BEGIN

@@ -20,8 +20,9 @@ from remuda.member.base.core import Core
 from remuda.member.base.passwords import FAILURES_MAX
 from remuda.member.base.peers import Peers
 from remuda.member.base.wing import Routes, Wing
-from remuda.member.postgres.backend import Backend, Services, leaving
+from remuda.member.postgres.backend import Backend, Services
 from remuda.member.postgres.connection import SCRATCH_SIZE, PostgresConnection
+from remuda.member.postgres.endings import leaving
 from remuda.member.postgres.preparing import Preparing
 from remuda.member.queries.queries import Queries
 from remuda.member.security.users_file import UsersFile

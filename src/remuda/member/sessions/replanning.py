@@ -46,7 +46,7 @@ def pause_before_next(statement: Statement, error: RemudaError, now: float) -> f
     if not (refused or isinstance(error, PLANNED_AGAIN) or _wrote_nothing(statement, error)):
         return None
     progress = statement.progress
-    if statement.error is not None or progress.set_sequence:
+    if statement.error is not None or progress.set_sequence or progress.told:
         return None
     progress.tries += 1
     if isinstance(error, MemberSuspected):

@@ -20,6 +20,7 @@ from remuda.errors import (
 )
 from remuda.member.cursors.open_cursors import OpenCursors
 from remuda.member.cursors.portals import ClientPortals
+from remuda.member.queries.copy_port import CopyPort
 from remuda.member.queries.cursors import Cursor, Wire
 from remuda.member.queries.pauses import Pauses
 from remuda.member.queries.query_state import Initiated
@@ -40,6 +41,7 @@ from remuda.sql.scope.notices import Notice
 from remuda.sql.scope.statements import (
     CatalogStatement,
     ClusterStatement,
+    CopyStatement,
     CreateAsStatement,
     CreateIndexStatement,
     CreateMapStatement,
@@ -51,7 +53,7 @@ from remuda.transaction.number_blocks import StatementNumbers
 from remuda.transaction.states import COMMITTING
 from remuda.world import Clock
 
-_COMMITTING_LATER = (PlannedQuery, PlannedInsert, PlannedChange, PlannedExplain)
+_COMMITTING_LATER = (PlannedQuery, PlannedInsert, PlannedChange, PlannedExplain, CopyStatement)
 """Statements that say themselves when they commit; others may take effect from the start on."""
 _WRITING = (PlannedInsert, PlannedChange, PlannedExplain, CreateAsStatement, TruncateStatement)
 
@@ -86,6 +88,8 @@ class Progress:
     """It is a SELECT, and its query has begun."""
     defines: bool = False
     """It changes definitions, or the cluster itself."""
+    told: bool = False
+    """Its client has been asked for rows: it cannot run again."""
     undone: bool = True
     """Nothing that it does has taken effect, or may: no commit of it has begun."""
     alone: bool = False
@@ -250,6 +254,8 @@ class Statement:
     """The client's span, as W3C Trace Context has it."""
     unaided: bool = False
     """Its client sends nothing again by itself, and knows no other member."""
+    copies: CopyPort | None = None
+    """Carries the data of COPY; None: its client has no way for that."""
     locking: bool = False
     """SELECT ... FOR UPDATE, FOR SHARE: what it reads must be the same at the commit."""
     progress: Progress = field(default_factory=Progress)

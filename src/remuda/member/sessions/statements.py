@@ -37,10 +37,12 @@ from remuda.sql.scope.statements import (
     CancelStatement,
     CatalogStatement,
     ClusterStatement,
+    CopyStatement,
     CreateAsStatement,
     CreateIndexStatement,
     CreateMapStatement,
     DropIndexStatement,
+    InsertStatement,
     SessionStatement,
     ShowStatement,
     TruncateStatement,
@@ -177,7 +179,7 @@ class TransactionStatements:
             case PlannedExplain(statement=inner, options=options):
                 if options.analyze:
                     self._check_write(transaction, inner)
-            case PlannedQuery() | PlannedInsert() | PlannedChange():
+            case PlannedQuery() | PlannedInsert() | PlannedChange() | CopyStatement():
                 self._check_write(transaction, found)
             case _:
                 raise _outside(_name(found))
@@ -191,7 +193,10 @@ class TransactionStatements:
 
     @staticmethod
     def _check_write(transaction: OpenTransaction, found: Planned) -> None:
-        if isinstance(found, PlannedInsert):
+        if isinstance(found, CopyStatement):
+            if isinstance(found.source, InsertStatement):
+                transaction.check_writable("COPY FROM")
+        elif isinstance(found, PlannedInsert):
             transaction.check_writable("INSERT")
         elif isinstance(found, PlannedChange):
             transaction.check_writable(found.verb)
@@ -416,6 +421,8 @@ def _check_autocommitted(session: ClientSession, found: Planned) -> None:
     match found:
         case PlannedInsert():
             what = "INSERT"
+        case CopyStatement(source=InsertStatement()):
+            what = "COPY FROM"
         case PlannedChange(verb=verb):
             what = verb
         case PlannedExplain(statement=inner, options=options) if options.analyze:

@@ -28,6 +28,8 @@ from remuda.sql.scope.statements import (
     CatalogStatement,
     CreateAsStatement,
     CreateIndexStatement,
+    CreateMapStatement,
+    DropIndexStatement,
     InsertStatement,
     NumbersFrom,
     Verification,
@@ -36,6 +38,18 @@ from remuda.sql.scope.statements import (
 log = logging.getLogger(__name__)
 
 UNDO_ATTEMPTS: Final = 20
+
+DEFINITIONS: Final = (
+    CreateMapStatement, CreateAsStatement, CatalogStatement, CreateIndexStatement,
+    DropIndexStatement,
+)  # fmt: skip
+Definition: TypeAlias = (
+    CreateMapStatement
+    | CreateAsStatement
+    | CatalogStatement
+    | CreateIndexStatement
+    | DropIndexStatement
+)
 
 Change: TypeAlias = Callable[[Statement, PlannedChange, tuple[PhysicalValue, ...]], Awaitable[Any]]
 Insert: TypeAlias = Callable[[Statement, PlannedInsert, tuple[PhysicalValue, ...]], Awaitable[int]]
@@ -64,6 +78,28 @@ class Definitions:
         self._indexes = indexes
         self._insert = insert
         self._write = change
+
+    async def run(self, found: Definition, statement: Statement) -> tuple[str, int]:
+        """The tag of its answer, and the number of rows that it counts."""
+        tag, rows = "", 0
+        match found:
+            case CreateMapStatement(schema, if_not_exists):
+                await self._catalog.create(schema, if_not_exists=if_not_exists)
+                tag = "CREATE TABLE"
+            case CreateAsStatement():
+                rows = await self.create_as(found, statement)
+                tag = "SELECT"
+            case CatalogStatement():
+                await self.change(found, statement)
+                tag = found.tag
+            case CreateIndexStatement():
+                await self.create_index(found, statement)
+                tag = "CREATE INDEX"
+            case DropIndexStatement():
+                await self._indexes.drop(found)
+                tag = "DROP INDEX"
+        statement.progress.notice(*found.notices)
+        return tag, rows
 
     async def change(self, found: CatalogStatement, statement: Statement) -> None:
         """Raises SchemaChanged when the statement was bound to an older catalog, and what its

@@ -17,6 +17,7 @@ from remuda.errors import (
 )
 from remuda.member.base.core import Core, bug
 from remuda.member.base.loop_handoff import Hop
+from remuda.member.base.offload import Offload
 from remuda.member.base.peers import Peers
 from remuda.member.base.wing import Routes, Wing
 from remuda.member.commits.commits import Commits
@@ -40,7 +41,8 @@ from remuda.member.sessions.statement import Client, Statement
 from remuda.member.sessions.statements import TransactionStatements
 from remuda.member.statements.changes import Changed
 from remuda.member.statements.control import Control
-from remuda.member.statements.definitions import Definitions
+from remuda.member.statements.copying import Copying
+from remuda.member.statements.definitions import DEFINITIONS, Definitions
 from remuda.member.statements.implicit_transactions import ImplicitTransactions
 from remuda.member.statements.index_service import IndexService
 from remuda.member.statements.initiated_queries import INTERNAL_PAGE_ROWS, Runs
@@ -69,12 +71,9 @@ from remuda.sql.parsing.cluster import TAG as CLUSTER_TAG
 from remuda.sql.scope.statements import (
     AnalyzeStatement,
     CancelStatement,
-    CatalogStatement,
     ClusterStatement,
-    CreateAsStatement,
-    CreateIndexStatement,
-    CreateMapStatement,
-    DropIndexStatement,
+    CopyStatement,
+    InsertStatement,
     SessionStatement,
     ShowKind,
     ShowStatement,
@@ -111,8 +110,10 @@ class Statements(Wing):
         keys: KeyReader,
         leave: Callable[[], None],
         accept_lost: Callable[[], Awaitable[int]],
+        reading: Offload,
     ) -> None:
-        """``leave`` leaves the cluster in order; ``accept_lost``: see ``LostPartitions.accept``."""
+        """``leave`` leaves the cluster in order; ``accept_lost``: see ``LostPartitions.accept``;
+        ``reading`` is where the rows of COPY are read."""
         self._core = core
         self.control = self._control = Control(core, peers, self, transactions, leave)
         self._hop = hop
@@ -140,6 +141,7 @@ class Statements(Wing):
         self._writes = WriteStatements(
             core, peers, commits, queries, self._runs, own, implicit, keyed
         )
+        self._copying = Copying(plans, self._runs, queries, self._writes, reading)
         self.spark = SparkStatements(core, hop, plans, self._runs)
         self._accept_lost = accept_lost
         self._answered_above: dict[type, Answering] = {}
@@ -376,26 +378,13 @@ class Statements(Wing):
                 answer = await self._writes.explain(statement, found, values)
                 answer = above(lines, answer, as_json=found.options.json)
                 self._answered(statement, answer, "EXPLAIN")
-            case CreateMapStatement(schema, if_not_exists, notices):
-                await self._catalog.create(schema, if_not_exists=if_not_exists)
-                statement.progress.notice(*notices)
-                self._done(statement, "CREATE TABLE", 0)
-            case CreateAsStatement():
-                rows = await self._definitions.create_as(found, self._fresh(statement))
-                statement.progress.notice(*found.notices)
-                self._done(statement, "SELECT", rows)
-            case CatalogStatement():
-                await self._definitions.change(found, self._fresh(statement))
-                statement.progress.notice(*found.notices)
-                self._done(statement, found.tag, 0)
-            case CreateIndexStatement():
-                await self._definitions.create_index(found, self._fresh(statement))
-                statement.progress.notice(*found.notices)
-                self._done(statement, "CREATE INDEX", 0)
-            case DropIndexStatement():
-                await self._indexes.drop(found)
-                statement.progress.notice(*found.notices)
-                self._done(statement, "DROP INDEX", 0)
+            case CopyStatement(source=InsertStatement()):
+                self._done(statement, "COPY", await self._copying.incoming(statement, found))
+            case CopyStatement():
+                await self._dispatch(*await self._copying.outgoing(statement, found), ())
+            case found if isinstance(found, DEFINITIONS):
+                tag, rows = await self._definitions.run(found, self._fresh(statement))
+                self._done(statement, tag, rows)
             case ShowStatement(kind=ShowKind.INDEXES, relation=relation):
                 assert not isinstance(relation, ViewDefinition)
                 seen = self._core.access.catalog(statement.user)

@@ -25,7 +25,7 @@ from remuda.member.sessions.session import TransactionSessions
 from remuda.member.sessions.statement import Statement
 from remuda.member.statements.changes import ATTEMPTS, Answer, Changed, Chooser, Source, chosen_rows
 from remuda.member.statements.unique_checks import UniqueChecks
-from remuda.session.planning import PlannedChange, PlannedInsert
+from remuda.session.planning import PlannedChange
 from remuda.transaction.own_writes import Key, Row, canonical_key, size_of
 
 
@@ -131,10 +131,11 @@ class TransactionChanges:
         self,
         statement: Statement,
         transaction: OpenTransaction,
-        found: PlannedInsert,
+        schema: MapSchema,
         pages: AsyncGenerator[pa.RecordBatch],
+        *,
+        insert_only: bool,
     ) -> int:
-        schema = found.schema
         at = _read_at(statement)
         async with self._turn(statement, transaction):
             rows = self._rows(transaction, schema)
@@ -145,10 +146,10 @@ class TransactionChanges:
             if transaction.pessimistic:
                 await self._lock(statement, transaction, schema, rows.stored)
                 at = await self._sessions.snapshots.now()
-            if found.insert_only:
+            if insert_only:
                 await self.refuse_existing(transaction, schema, list(rows.stored), at)
             await self._refuse_equals(transaction, schema, rows.entries(), at)
-            since = at if found.insert_only else BLIND
+            since = at if insert_only else BLIND
             self._apply(transaction, schema, rows.entries(), since)
         return len(rows.stored)
 

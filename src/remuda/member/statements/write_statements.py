@@ -25,7 +25,7 @@ from remuda.member.maps.keyed_writes import KeyedWrites, Outcome
 from remuda.member.queries.fragments import statement_account
 from remuda.member.queries.queries import Queries
 from remuda.member.sessions.statement import Statement
-from remuda.member.statements.change_answers import answer_of
+from remuda.member.statements.changes import Answer as ChangeAnswer
 from remuda.member.statements.changes import Changed, Changes, Source
 from remuda.member.statements.implicit_transactions import ImplicitTransactions
 from remuda.member.statements.initiated_queries import INTERNAL_PAGE_ROWS, Runs
@@ -203,7 +203,9 @@ class WriteStatements:
 
         async def again(attempt: int) -> int:
             if read is not None and not attempt:
-                return await self._stage(statement, found, read)
+                return await self.insert_pages(
+                    statement, found.schema, read, insert_only=found.insert_only
+                )
             # A query id serves once; the first one is what the client may cancel.
             run = replace(statement, query=self._queries.new_id()) if attempt else statement
             statement.attempt = run.query
@@ -228,19 +230,24 @@ class WriteStatements:
             self._runs.pages(statement, start, profiles if profiles is not None else [])
         )
         own = statement.transaction
-        if own is None:
-            return await self._stage(statement, found, pages)
-        if own.implicit:
+        if own is not None and own.implicit:
             pages = await refuse_many(pages)
-        return await self._own.insert(statement, own, found, pages)
+        return await self.insert_pages(
+            statement, found.schema, pages, insert_only=found.insert_only
+        )
 
-    async def _stage(
+    async def insert_pages(
         self,
         statement: Statement,
-        found: PlannedInsert,
+        schema: MapSchema,
         pages: AsyncGenerator[pa.RecordBatch],
+        *,
+        insert_only: bool,
     ) -> int:
-        schema = found.schema
+        """Whole rows, in a commit of their own or into the write set of the transaction."""
+        if statement.transaction is not None:
+            own = statement.transaction
+            return await self._own.insert(statement, own, schema, pages, insert_only=insert_only)
         arrow = engine_schema(schema)
         write = StagedWrite(self._core, self._peers, self._commits, schema)
         try:
@@ -251,7 +258,6 @@ class WriteStatements:
             if write.empty:
                 return 0
             turn = partial(self._take_turn, statement)
-            insert_only = found.insert_only
             return await self.changes.in_turn(
                 write, turn, statement.commits_rows, insert_only=insert_only
             )
@@ -354,3 +360,34 @@ class WriteStatements:
             async for _ in self._runs.pages(statement, start, profiles):
                 pass
         return explained(found, profiles, clock.monotonic() - began)
+
+
+def answer_of(
+    runs: Runs,
+    new_id: Callable[[], QueryId],
+    statement: Statement,
+    found: PlannedChange,
+    values: tuple[PhysicalValue, ...],
+) -> ChangeAnswer | None:
+    """The answer of a statement that reads the rows of its own change: ``WITH x AS (DELETE ...
+    RETURNING ...) SELECT ... FROM x``. It is computed before the commit, at the timestamp of the
+    change. None: the statement answers with RETURNING."""
+    query = found.answer
+    if query is None:
+        return None
+
+    async def answered(at: int, changed: Changed) -> Changed:
+        pages = [
+            pa.record_batch(columns, names=[str(i) for i in range(len(columns))])
+            for columns in changed.returned
+        ]
+        run = replace(statement, query=new_id(), read_timestamp=at)
+        statement.attempt = run.query
+        start = await runs.start(run, query, values, INTERNAL_PAGE_ROWS, {found.relation: pages})
+        made, size = Changed(), 0
+        async for page in runs.pages(run, start, []):
+            made.rows += page.num_rows
+            size = made.keep(list(page.columns), size)
+        return made
+
+    return answered
