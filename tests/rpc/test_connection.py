@@ -172,13 +172,12 @@ def test_requests_and_replies_meet_by_coordination_id():
     assert client.receive(Frame(RESPONSE, ids[2], 110)) == []
 
 
-def test_both_sides_ask_and_one_way_messages_have_id_0():
+def test_both_sides_ask():
     client, server = opened()
     frame = frames([Write((server.request(6, b"page", 0, None)[1],))])[0]
     (deliver,) = client.receive(frame)
     assert isinstance(deliver, Deliver)
     assert deliver.frame.pbody == b"page"
-    assert frames([Write((client.one_way(3, b"x", 0),))]) == [Frame(REQUEST, 0, 3, b"x")]
 
 
 def test_an_answer_nobody_waits_for_is_dropped_and_one_never_asked_for_closes():

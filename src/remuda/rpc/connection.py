@@ -223,12 +223,6 @@ class Connection(Generic[K]):
         self.pending[identifier] = token
         return identifier, head
 
-    def one_way(self, rpc_type: int, pbody: bytes, dbody_size: int) -> bytes:
-        """The head of a REQUEST that expects no answer."""
-        if self.state is not State.OPEN:
-            self.require_open()
-        return encode_head(REQUEST, ONE_WAY, rpc_type, pbody, dbody_size)
-
     def abandon(self, identifier: int) -> None:
         """Nobody waits for this answer any more; it is dropped when it comes."""
         if identifier in self.pending:

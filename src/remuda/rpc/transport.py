@@ -30,6 +30,7 @@ from remuda.errors import (
 from remuda.limits import CONNECT_TIMEOUT, FRAME_SIZE_MAX, KIB, MIB
 from remuda.rpc import tcp
 from remuda.rpc.connection import (
+    ONE_WAY,
     Answer,
     ChannelKind,
     Close,
@@ -179,7 +180,9 @@ class Channel(asyncio.BufferedProtocol):
         if self.closed:
             return
         pbody = body if isinstance(body, bytes) else body.SerializeToString()
-        head = self._connection.one_way(rpc_type, pbody, _size(dbody) if dbody else 0)
+        if self._connection.state is not State.OPEN:
+            self._connection.require_open()
+        head = encode_head(REQUEST, ONE_WAY, rpc_type, pbody, _size(dbody) if dbody else 0)
         if dbody:
             self._write(head, dbody)
         else:

@@ -35,6 +35,7 @@ from remuda.transaction.states import (
     SettledHere,
     State,
     TransactionId,
+    made,
 )
 
 
@@ -74,7 +75,7 @@ class LastParts(AloneParts):
         transaction, partition = address
         part = self._parts[address] = Part(State.PREPARING, partitions, work)
         part.prepare_timestamp, part.pledged = timestamp, self.layout.number
-        return BackupPrepare(transaction, partition, timestamp, partitions, work, one_phase=False)
+        return made(BackupPrepare, (transaction, partition, timestamp, partitions, work, False))
 
     def keep_companion(self, message: BackupPrepare) -> list[Effect]:
         """On the primary of the last part, as a backup: the part is kept; the vote on the last part
@@ -85,7 +86,7 @@ class LastParts(AloneParts):
             return []
         part = self._parts[address] = Part(State.PREPARED, partitions, work, prepare_timestamp=at)
         part.promised = True
-        return [KeepHere(transaction, partition, at, work)]
+        return [made(KeepHere, (transaction, partition, at, work))]
 
     def keep_all(self, message: KeepAll) -> bool:
         """On the backup: all parts are committed. The caller applies their writes in this very
@@ -129,7 +130,7 @@ class LastParts(AloneParts):
             part = self._parts.get(address)
             if part is not None and not part.ended and not self._primary(address):
                 out += self._end(address, part, last.commit_timestamp)
-                out.append(SettledHere(*address))
+                out.append(made(SettledHere, address))
         return out
 
     def _ended_companions(self, transaction: TransactionId, last: Part) -> tuple[int, ...]:

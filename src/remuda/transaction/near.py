@@ -316,17 +316,22 @@ class Near:
                 primary = self._layout.primary(partition)
                 if partition not in self._votes and primary is not None and partition != self._last:
                     groups[primary][partition] = self._work[partition]
+            asked = self.transaction, self.partitions
             return [
-                Send(to, Prepare(self.transaction, self.partitions, work, self._one_phase))
+                made(Send, (to, made(Prepare, (*asked, work, self._one_phase, ()))))
                 for to, work in sorted(groups.items())
             ]
         if self.state in {State.COMMITTING, State.ROLLING_BACK}:
             end = self.commit_timestamp if self.state is State.COMMITTING else None
-            return [
-                Send(primary, Finish(self.transaction, partition, end, self._copies_of(partition)))
-                for partition in sorted(self._unfinished)
-                if (primary := self._layout.primary(partition)) is not None
-            ]
+            transaction, copies, me = self.transaction, self._copies, self._me
+            out: list[Effect] = []
+            for partition in sorted(self._unfinished):
+                primary = self._layout.primary(partition)
+                if primary is not None:
+                    ended = copies.get(partition, ()) if primary == me else ()
+                    finish = made(Finish, (transaction, partition, end, ended))
+                    out.append(made(Send, (primary, finish)))
+            return out
         return []
 
     def _ask_last(self, last: int) -> list[Effect]:
@@ -340,14 +345,11 @@ class Near:
         work = {last: self._work[last]}
         return [Send(primary, Prepare(self.transaction, self.partitions, work, one_phase))]
 
-    def _copies_of(self, partition: int) -> tuple[int, ...]:
-        mine = self._layout.primary(partition) == self._me
-        return self._copies.get(partition, ()) if mine else ()
-
     def _report(self, cause: RemudaError | None) -> list[Effect]:
         if self._reported:
             return []
         self._reported = True
         if cause is not None:
             return [Report(self.transaction, State.ROLLED_BACK, cause=cause)]
-        return [Report(self.transaction, State.COMMITTED, self.commit_timestamp)]
+        report = (self.transaction, State.COMMITTED, self.commit_timestamp, None)
+        return [made(Report, report)]

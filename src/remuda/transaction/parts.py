@@ -58,6 +58,7 @@ from remuda.transaction.states import (
     State,
     Told,
     Vote,
+    made,
 )
 
 __all__ = ["Address", "Parts"]
@@ -259,7 +260,7 @@ class Parts(LastParts):
             part = Part(State.PREPARING, message.partitions, work, one_phase)
             part.companions = message.companions
             self._parts[address] = part
-            return [PrepareHere(transaction, partition, work)]
+            return [made(PrepareHere, (transaction, partition, work))]
         if part.state is State.PREPARING:
             if part.lapsed and self._primary(address):  # nobody has voted for it
                 return [PrepareHere(transaction, partition, part.work)]
@@ -274,10 +275,12 @@ class Parts(LastParts):
             refusal = part.refusal or JobAborted("the transaction was rolled back meanwhile")
             return self._send(transaction.near, Vote(transaction, partition, refusal=refusal))
         if part.state is State.PREPARED:
-            vote = Vote(transaction, partition, part.prepare_timestamp)
+            at = part.prepare_timestamp
+            vote = made(Vote, (transaction, partition, at, False, None, ()))
             return self._send(transaction.near, vote)
         ended = self._ended_companions(transaction, part) if part.companions else ()
-        vote = Vote(transaction, partition, part.commit_timestamp or 0, True, companions=ended)
+        at = part.commit_timestamp or 0
+        vote = made(Vote, (transaction, partition, at, True, None, ended))
         return self._send(transaction.near, vote)
 
     # --- the primary: backups -----------------------------------------------------------------
@@ -295,21 +298,18 @@ class Parts(LastParts):
             return self._on_settled(address, part)
         message: Message
         if part.state is State.PREPARING:
-            message = BackupPrepare(
-                transaction,
-                partition,
-                part.prepare_timestamp,
-                part.partitions,
-                part.work,
-                part.one_phase and part.decided is None,
+            one_phase = part.one_phase and part.decided is None
+            at = part.prepare_timestamp
+            message = made(
+                BackupPrepare, (transaction, partition, at, part.partitions, part.work, one_phase)
             )
         else:
-            message = BackupFinish(transaction, partition, part.commit_timestamp)
-        return [Send(to, message) for to in missing]
+            message = made(BackupFinish, (transaction, partition, part.commit_timestamp))
+        return [made(Send, (to, message)) for to in missing]
 
     def _on_settled(self, address: Address, part: Part) -> list[Effect]:
         if part.state is not State.PREPARING:
-            done = [SettledHere(*address)] if part.state is State.COMMITTED else []
+            done = [made(SettledHere, address)] if part.state is State.COMMITTED else []
             return [*done, *self._tell(part)]
         if part.decided is not None:
             return [*self._end(address, part, part.decided), *self._spread(address, part)]
@@ -318,7 +318,7 @@ class Parts(LastParts):
             return [*self._vote(address, part), *self._recover(address, part)]
         out = self._end(address, part, part.prepare_timestamp)
         part.settled = True  # the backups have committed, too
-        out.append(SettledHere(*address))
+        out.append(made(SettledHere, address))
         if part.companions:
             out += self._end_companions(address[0], part)
         return [*out, *self._vote(address, part), *self._tell(part)]
@@ -395,7 +395,7 @@ class Parts(LastParts):
 
     def _finish(self, sender: int, message: Finish) -> list[Effect]:
         transaction, partition = address = (message.transaction, message.partition)
-        answer = Finished(transaction, partition)
+        answer = made(Finished, (transaction, partition))
         if self._is_forgotten(transaction):
             return self._send(sender, answer)
         if not self._primary(address):

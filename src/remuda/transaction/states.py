@@ -68,16 +68,16 @@ class Layout(Protocol):
     @property
     def number(self) -> int: ...
 
-    def primary(self, partition: int) -> int | None:
+    def primary(self, partition: int, /) -> int | None:
         """None: no member has a copy."""
 
-    def unreachable(self, partition: int) -> bool:
+    def unreachable(self, partition: int, /) -> bool:
         """Whether no member has a copy, and one may come back: what is in doubt there stays so."""
 
-    def backups(self, partition: int) -> tuple[int, ...]:
+    def backups(self, partition: int, /) -> tuple[int, ...]:
         """The synchronous ones."""
 
-    def alive(self, member: int) -> bool:
+    def alive(self, member: int, /) -> bool:
         """Whether it is in the view."""
 
 

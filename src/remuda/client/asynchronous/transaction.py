@@ -117,13 +117,14 @@ class Transaction:
         SerializationFailure (run it again, nothing took effect), OutcomeUnknown (the answer was
         lost), FailedTransaction, TransactionTimeout, UndefinedTransaction."""
         core = self._open()
+        held = core.held
         deadline = core.deadline()
         grace = COMMIT_GRACE if core.settings.timeout is None else GRACE
-        if core.held.state == user_pb2.SUSPENDED:
+        if held.state == user_pb2.SUSPENDED:
             raise _suspended()
-        if core.held.broken is not None:
+        if held.broken is not None:
             await self.rollback()
-            raise core.held.lost()
+            raise held.lost()
         if core.unsent.failed is not None:
             cause = core.unsent.failed
             await self.rollback()
@@ -131,17 +132,15 @@ class Transaction:
                 "the transaction was rolled back: something that was put in it was refused",
                 detail=f"cause: {cause.message}",
             )
-        begins = None if core.held.name else self._options
+        begins = None if held.name else self._options
         if begins is not None and not core.unsent.puts:  # nothing was done
             self._over(core, State.COMMITTED)
             return
         left = max(deadline.left(inf), _MOMENT)
-        call = requests.end(
-            core.held, core.unsent, core.clock, core.view.number, left, begins=begins
-        )
+        call = requests.end(held, core.unsent, core.clock, core.view.number, left, begins=begins)
         try:
             if begins is None:
-                member = core.pool(core.held.member)
+                member = core.pool(held.member)
                 self.commit_timestamp = await member.call(call, deadline.later(grace))
             else:
                 self.commit_timestamp = await core.commit_at_once(call, deadline.later(grace))

@@ -17,6 +17,7 @@ from remuda.client.core.routing import Router
 from remuda.client.network.deadline import Deadline
 from remuda.client.operations.binding import ROWS_AS_MESSAGES, Binding
 from remuda.client.operations.transaction_core import TransactionCore
+from remuda.client.operations.transaction_requests import PESSIMISTIC
 from remuda.client.requests.requests import Call, Condition, MapRequests
 from remuda.client.values.objects import ObjectCodec, PhysicalRow
 from remuda.datatypes.conformance import RowCheck
@@ -133,11 +134,12 @@ class TransactionBinding(Binding):
         """Whether puts wait for the commit."""
         core = self.core
         core.require_open()
-        if not core.keeps_puts or core.unsent.full or self.schema.checks:
+        options = core.options
+        if options.read_only or core.unsent.full or self.schema.checks:
             return False
         if self.schema.generated:
             return False
-        return not core.pessimistic or self._locked(rows)
+        return options.concurrency != PESSIMISTIC or self._locked(rows)
 
     def _locked(self, rows: Sequence[PhysicalRow]) -> bool:
         map_id, locked = self.schema.map_id, self.core.locked

@@ -17,7 +17,7 @@ from remuda.client.core.reader import Reader
 from remuda.client.core.tries import LOST, MAYBE_AGAIN, Tries, of_write
 from remuda.client.network.deadline import NEVER, Deadline
 from remuda.client.operations import transaction_requests
-from remuda.client.operations.transaction_requests import TransactionOptions
+from remuda.client.operations.transaction_requests import PESSIMISTIC, TransactionOptions
 from remuda.client.requests.requests import (
     Call,
     ClusterInfo,
@@ -113,13 +113,8 @@ class TransactionCore(Core):
     # --- the beginning ------------------------------------------------------------------------
 
     @property
-    def keeps_puts(self) -> bool:
-        """Whether puts may wait for the commit; pessimistic ones if the key is locked."""
-        return not self.options.read_only
-
-    @property
     def pessimistic(self) -> bool:
-        return self.options.concurrency == "pessimistic"
+        return self.options.concurrency == PESSIMISTIC
 
     @property
     def locks_reads(self) -> bool:

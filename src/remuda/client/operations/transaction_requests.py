@@ -19,7 +19,8 @@ ISOLATIONS: Final = {
     "repeatable read": user_pb2.REPEATABLE_READ,
     "serializable": user_pb2.SERIALIZABLE,
 }
-CONCURRENCIES: Final = ("optimistic", "pessimistic")
+PESSIMISTIC: Final = "pessimistic"
+CONCURRENCIES: Final = ("optimistic", PESSIMISTIC)
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Collection, Coroutine, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Coroutine
 from dataclasses import replace
 from functools import partial
 from typing import Any, TypeVar
@@ -21,7 +20,6 @@ from remuda.errors import (
     MemberNotReady,
     MemberSuspected,
     MemberUnavailable,
-    NotServed,
     PartitionsLost,
     PartitionsUnreachable,
     ProtocolError,
@@ -34,7 +32,7 @@ from remuda.execution.spill import DiskUse
 from remuda.limits import CLIENT_CLOCK_AHEAD_MAX, CLOCK_SKEW_MAX, PARTITIONS
 from remuda.member.base.access import Access
 from remuda.member.base.call import Call
-from remuda.member.base.failures import attempt, bug
+from remuda.member.base.failures import attempt, bug, nothing_done
 from remuda.member.base.listeners import Listeners
 from remuda.member.base.pulse import Pulse
 from remuda.member.metrics.measures import Measures
@@ -117,7 +115,6 @@ class Core:
             world.memory.total(),
             stores=self.stores,
             backups=self.backup_stores,
-            require_disk=self._require_disk,
         )
         """Room for writes, asked before each of them begins."""
         self.memory = self.room.statements
@@ -137,7 +134,7 @@ class Core:
         """How its channels are protected; known from when it listens."""
         self.access = Access(lambda: self.catalog)
 
-    def _require_disk(self) -> None:
+    def require_disk(self) -> None:
         """Of the log that there is by then. Raises DiskFull."""
         if self.wal.active:
             self.wal.require_room()
@@ -162,6 +159,7 @@ class Core:
     def note_in(self, wal: NoWal) -> None:
         """What is to outlive the process is noted in ``wal``."""
         self.wal = wal
+        self.room.watch_disk(self.require_disk)
 
     def members_leave(self, members: frozenset[int]) -> None:
         """These want to leave, and are to keep nothing."""
@@ -289,7 +287,7 @@ class Core:
 
     def require_serving(self) -> None:
         """Before a request is served at all. Raises MemberNotReady: clients ask another member."""
-        if not self.serving:
+        if self.stopping or self.view.number == 0:
             raise MemberNotReady(
                 f"member {self.number or self.uuid} is "
                 + ("stopping" if self.stopping else "waiting until its cluster is complete"),
@@ -583,17 +581,3 @@ def _alone(what: str, task: asyncio.Future[Any]) -> None:
         log.info("%s failed after its caller had gone: %s", what, error.message)
     elif isinstance(error, Exception):
         bug(error, what)
-
-
-@contextmanager
-def nothing_done() -> Iterator[None]:
-    """Around what has no effect unless it returns: that a member is lost leaves nothing open then,
-    and whoever has asked is told so (NotServed in place of MemberUnavailable)."""
-    try:
-        yield
-    except MemberUnavailable as lost:
-        if not lost.may_have_run:
-            raise
-        raise NotServed(
-            lost.message, detail=lost.detail, hint=lost.hint, member=lost.member
-        ) from lost

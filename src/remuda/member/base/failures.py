@@ -1,13 +1,21 @@
-"""Errors that should not be: they are logged, and end only the work that met them."""
+"""Errors that should not be: they are logged, and end only the work that met them. And errors that
+leave nothing open."""
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from typing import Final
 
 from google.protobuf.message import DecodeError
 
-from remuda.errors import InternalError, ProtocolError, RemudaError
+from remuda.errors import (
+    InternalError,
+    MemberUnavailable,
+    NotServed,
+    ProtocolError,
+    RemudaError,
+)
 from remuda.member.metrics.unexpected_errors import UNEXPECTED_ERRORS
 
 log = logging.getLogger(__name__)
@@ -29,3 +37,21 @@ def attempt(what: str, action: Callable[[], object]) -> None:
         action()
     except Exception as error:  # noqa: BLE001 (the boundary, see bug)
         bug(error, what)
+
+
+class _NothingDone:
+    """See ``nothing_done``."""
+
+    def __enter__(self) -> None:
+        """It has no state."""
+
+    def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
+        if isinstance(error, MemberUnavailable) and error.may_have_run:
+            raise NotServed(
+                error.message, detail=error.detail, hint=error.hint, member=error.member
+            ) from error
+
+
+nothing_done: Final = _NothingDone()
+"""Around what has no effect unless it returns: that a member is lost leaves nothing open then, and
+whoever has asked is told so (NotServed in place of MemberUnavailable)."""

@@ -81,7 +81,7 @@ class Forwarding:
         """Have ``member`` answer ``call``. One that refuses it for its view is asked again, or
         whoever has taken its place; one that is lost is not asked at all."""
         try:
-            with nothing_done():
+            with nothing_done:
                 self._core.require_alive(member)
         except RemudaError as error:
             call.fail(error)

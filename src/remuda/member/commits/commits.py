@@ -131,7 +131,7 @@ class Commits(Wing):
         partitions: Collection[int] | None,
         expected: int | None,
     ) -> int:
-        with nothing_done():
+        with nothing_done:
             for number in primaries:
                 self._core.require_reached(number)
             await self.turn(work.schema.map_id, work.job)
@@ -155,7 +155,7 @@ class Commits(Wing):
         coordinator = tx.Coordinator(
             work.job, tuple(primaries), parts, expected, unique=work.unique
         )
-        with nothing_done():
+        with nothing_done:
             for number in coordinator.participants:
                 self._core.require_reached(number)
         done: asyncio.Future[int] = asyncio.get_running_loop().create_future()

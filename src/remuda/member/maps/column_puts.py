@@ -131,7 +131,7 @@ class ColumnPuts:
     ) -> None:
         write = StagedWrite(self._core, self._peers, self._commits, found.schema)
         try:
-            with nothing_done():
+            with nothing_done:
                 for batch in batches:
                     await write.add(batch)
                 await write.commit(ttl=ttl)

@@ -361,7 +361,7 @@ class Maps(Wing):
             self.tell(call, found, olds, message.want_old)
             return
         job = self._commits.new_job()
-        with nothing_done():
+        with nothing_done:
             await self._commits.turn(schema.map_id, job)
             try:
                 before = await self.read(found, [key for key, _ in keyed])

@@ -156,7 +156,7 @@ class MapWrites:
         pause = PAUSE
         while True:
             snapshot = core.timestamp()
-            with nothing_done():
+            with nothing_done:
                 before = await read([key for key, _ in keyed])
             stored, olds = chosen(condition, keyed, before)
             writes = [

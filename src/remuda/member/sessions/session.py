@@ -39,7 +39,7 @@ from remuda.rpc.client_channel import ClientChannel
 from remuda.session.client_session import NO_SESSION, ClientSession
 from remuda.transaction.isolation import NO_MODES, Modes
 from remuda.transaction.own_writes import Key, OwnWrites, Row, canonical_key
-from remuda.transaction.states import State, TransactionId
+from remuda.transaction.states import State, TransactionId, made
 
 ENDED_KEPT: Final = 1_000
 """Ended transactions whose end is remembered, so that late requests learn of it."""
@@ -212,7 +212,7 @@ class TransactionSessions:
             until = min(until, self._core.world.clock.monotonic() + timeout)
         writes: list[Write] = []
         for map_id, version, key, written in transaction.writes.entries():
-            writes.append(Write(map_id, version, key, written.row))
+            writes.append(made(Write, (map_id, version, key, written.row, None)))
             if len(writes) % _LISTED_PER_STEP == 0:  # nobody changes them any more
                 await asyncio.sleep(0)
         if not writes:

@@ -13,45 +13,46 @@ Receivers = Callable[[int], tuple[int, ...]]
 class ViewLayout:
     """``transaction.states.Layout`` of a view. ``receivers``: members that are being given a copy
     of a partition and already get its writes. From ``PARTITIONS`` on, partition ``PARTITIONS + m``
-    is member m's copy of REPLICATED maps: every member takes part in writing them."""
+    is member m's copy of REPLICATED maps: every member takes part in writing them.
+
+    Each step of a transaction asks several times, so the questions are look-ups in tables."""
 
     def __init__(self, view: View, receivers: Receivers) -> None:
-        self._view = view
-        self._receivers = receivers
-        self._backups: dict[int, tuple[int, ...]] = {}
-        """By partition, as far as somebody has asked."""
         self.number = view.number
+        self._backups = _Backups(view, receivers)
+        primaries = {p: copies[0] for p, copies in enumerate(view.replicas) if copies}
+        primaries.update({PARTITIONS + member: member for member in view.by_number})
+        self.primary: Callable[[int], int | None] = primaries.get
+        self.unreachable: Callable[[int], bool] = view.unreachable.__contains__
+        self.backups: Callable[[int], tuple[int, ...]] = self._backups.__getitem__
+        self.alive: Callable[[int], bool] = view.by_number.__contains__
 
     def receive_with(self, receivers: Receivers) -> None:
         """From now on, ``receivers`` tells who is being given a copy."""
-        self._receivers = receivers
-        self._backups.clear()
+        self._backups.receive_with(receivers)
 
     def receivers_changed(self) -> None:
         """They tell something else from now on."""
         self._backups.clear()
 
-    def primary(self, partition: int) -> int | None:
-        if partition >= PARTITIONS:
-            member = partition - PARTITIONS
-            return member if member in self._view.by_number else None
-        copies = self._view.replicas[partition]
-        return copies[0] if copies else None
 
-    def unreachable(self, partition: int) -> bool:
-        return partition in self._view.unreachable
+class _Backups(dict[int, tuple[int, ...]]):
+    """By partition, as far as somebody has asked."""
 
-    def backups(self, partition: int) -> tuple[int, ...]:
-        known = self._backups.get(partition)
-        if known is not None:
-            return known
+    def __init__(self, view: View, receivers: Receivers) -> None:
+        super().__init__()
+        self._view = view
+        self._receivers = receivers
+
+    def receive_with(self, receivers: Receivers) -> None:
+        self._receivers = receivers
+        self.clear()
+
+    def __missing__(self, partition: int) -> tuple[int, ...]:
         if partition >= PARTITIONS:
             return ()
         backups = self._view.replicas[partition][1:]
         more = self._receivers(partition)
         backups = (*backups, *(m for m in more if m not in backups))
-        self._backups[partition] = backups
+        self[partition] = backups
         return backups
-
-    def alive(self, member: int) -> bool:
-        return member in self._view.by_number

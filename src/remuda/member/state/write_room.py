@@ -76,16 +76,14 @@ class WriteRoom:
         *,
         stores: Mapping[int, MapStore],
         backups: Mapping[int, MapStore],
-        require_disk: Callable[[], None],
     ) -> None:
-        """``machine``: bytes that this machine or control group has. ``require_disk`` raises
-        DiskFull while nothing may be noted in the log."""
+        """``machine``: bytes that this machine or control group has."""
         self._config = config
         self._clock = clock
         self._machine = machine
         self._stores = stores
         self._backups = backups
-        self._require_disk = require_disk
+        self._require_disk: Callable[[], None] | None = None
         self._besides: list[Callable[[], int]] = []
         self._me = 0
         self._partitions = PARTITIONS
@@ -126,6 +124,10 @@ class WriteRoom:
                 ),
             )
         self.measure()
+
+    def watch_disk(self, require: Callable[[], None]) -> None:
+        """There is a log: ``require()`` raises DiskFull while its disk has no room."""
+        self._require_disk = require
 
     # --- measuring ----------------------------------------------------------------------------
 
@@ -189,7 +191,8 @@ class WriteRoom:
         refused for their memory: they take next to none, and make room."""
         if not work.writes:
             return
-        self._require_disk()
+        if self._require_disk is not None:
+            self._require_disk()
         stores, size = self._stores, 0
         for write in work.writes:
             if write.row is not None and (store := stores.get(write.map_id)) is not None:
@@ -260,7 +263,8 @@ class WriteRoom:
     ) -> int:
         """The same for rows that are staged later: ``under_way`` and ``admit`` follow. Returns
         their bytes."""
-        self._require_disk()
+        if self._require_disk is not None:
+            self._require_disk()
         size = staged_size(batch, None if removal else schema)
         internal = schema.name.startswith(INTERNAL_MARK)
         use = Use.REMOVAL if removal else Use.INTERNAL if internal else Use.ROWS

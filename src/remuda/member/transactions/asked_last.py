@@ -70,11 +70,10 @@ class AskedLast:
             return False
         message: tx.Message
         if last is None:
-            message = tx.KeepAll(near.transaction, kept[0].timestamp, work)
+            message = tx.made(tx.KeepAll, (near.transaction, kept[0].timestamp, work))
         else:
-            message = tx.PrepareLast(
-                near.transaction, near.partitions, last, work[last], tuple(kept)
-            )
+            asked = (near.transaction, near.partitions, last, work[last], tuple(kept))
+            message = tx.made(tx.PrepareLast, asked)
         self._shell.outgoing.post(keeper, message)
         return True
 
@@ -108,17 +107,18 @@ class AskedLast:
         """The effects that keep the other parts, and the question that follows. If one of them
         cannot be kept, nothing follows: its primary tells the near member, or asks again."""
         effects: list[tx.Effect] = []
-        nothing = tx.Prepare(message.transaction, message.partitions, {})
         for keep in message.companions:
             if not self._applying.knows(cast("PartWork", keep.work)):
-                return effects, nothing
+                return effects, tx.Prepare(message.transaction, message.partitions, {})
             refusal = self._shell.backup_room.refusal(keep, parts)
             if refusal is not None:
-                return [*effects, *parts.refuse_to_keep(sender, keep, refusal)], nothing
+                refused = parts.refuse_to_keep(sender, keep, refusal)
+                return [*effects, *refused], tx.Prepare(message.transaction, message.partitions, {})
             effects += parts.keep_companion(keep)
         transaction, partitions, partition, work, companions = message
         kept = tuple([keep.partition for keep in companions])
-        return effects, tx.Prepare(transaction, partitions, {partition: work}, True, kept)
+        prepare = tx.made(tx.Prepare, (transaction, partitions, {partition: work}, True, kept))
+        return effects, prepare
 
     def keep_all(self, sender: int, message: tx.KeepAll, parts: Parts) -> int:
         """Commit all parts, and say so; how many rows were stored. Where this member cannot keep

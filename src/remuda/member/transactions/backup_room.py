@@ -39,7 +39,7 @@ class BackupRoom:
         if isinstance(message, tx.BackupRefused):
             self.full.add(sender)
         elif sender in self.full:
-            part = self._pending.part((message.transaction, message.partition))
+            part = self._pending.parts.get((message.transaction, message.partition))
             if part is not None and any(write.row is not None for write in part.work.writes):
                 self.full.discard(sender)
 

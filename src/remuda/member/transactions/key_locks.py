@@ -13,7 +13,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Protocol
@@ -110,6 +110,7 @@ class KeyLocks:
         self._peers = peers
         self._transactions = transactions
         self.table: LockTable[TransactionId, Held] = LockTable()
+        self.held: Mapping[Held, object] = self.table.held
         self._search = Search(self.table)
         self._asking: dict[TransactionId, Asking] = {}
         self._owning: dict[TransactionId, Owning] = {}
@@ -443,7 +444,7 @@ class KeyLocks:
         self, held: Held, owner: TransactionId | None, *, write: bool
     ) -> TransactionId | None:
         """Whose lock stands in the way of reading, or writing, a key."""
-        if not self.table.held:
+        if not self.held:
             return None
         return self.table.obstacle(held, Mode.EXCLUSIVE if write else Mode.SHARED, owner)
 

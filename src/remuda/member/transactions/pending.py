@@ -73,9 +73,6 @@ class PendingParts:
     def __contains__(self, address: Address) -> bool:
         return address in self.parts
 
-    def part(self, address: Address) -> Pending | None:
-        return self.parts.get(address)
-
     # --- registering --------------------------------------------------------------------------
 
     def add(self, address: Address, work: PartWork, timestamp: int, *, readers_wait: bool) -> None:
@@ -173,10 +170,13 @@ class PendingParts:
         del self.parts[address]
         freed: list[Held] = []
         work = part.work
-        for write in work.writes:
-            self._let_go((write.map_id, write.key), address, freed)
-        for held in work.reads:
-            self._let_go(held, address, freed)
+        keys, waiting = self.keys, self._waiting
+        for held in (*[(write.map_id, write.key) for write in work.writes], *work.reads):
+            holders = keys.get(held)
+            if holders is not None and holders.pop(address, None) is not None and not holders:
+                del keys[held]
+            if held in waiting:
+                freed.append(held)
         for map_id in part.map_ids:
             place = (map_id, address[1])
             for table in (self.scans, self._writes):
@@ -225,14 +225,6 @@ class PendingParts:
         stamps = self._awaited.get(map_id)
         if stamps is not None and stamps.pop(address, None) is not None:
             self._publish(map_id)
-
-    def _let_go(self, held: Held, address: Address, freed: list[Held]) -> None:
-        """The part does not hold the key any more; ``freed`` gets it, if somebody waits for it."""
-        holders = self.keys.get(held)
-        if holders is not None and holders.pop(address, None) is not None and not holders:
-            del self.keys[held]
-        if held in self._waiting:
-            freed.append(held)
 
     def _publish(self, map_id: int) -> None:
         """Set from where on readers wait; tell them when that has risen."""

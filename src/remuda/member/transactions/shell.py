@@ -114,7 +114,8 @@ class TransactionShell:
             core.pulse.wake()
         self._latest = core.timestamp()
         transaction = tx.TransactionId(self._latest, core.number)
-        locked = any(part.owner is not None for part in work.values())  # others wait for its keys
+        one = next(iter(work.values()))  # all parts have one owner
+        locked = one.owner is not None  # others wait for its keys
         last = None if core.wal.active else last_part(core.number, work, self.layout)
         near = Near(
             core.number,
@@ -323,7 +324,9 @@ class TransactionShell:
 
     def _take_prepare(self, sender: int, message: tx.Prepare, work: Mapping[int, object]) -> None:
         self.validation.begin_step()
-        self._run(self._parts.on_message(sender, message._replace(work=work)))
+        if len(work) < len(message.work):
+            message = message._replace(work=work)
+        self._run(self._parts.on_message(sender, message))
 
     def undecided(self, map_id: int) -> bool:
         """See ``PendingParts.undecided``."""
@@ -423,7 +426,7 @@ class TransactionShell:
 
     def _resolve_here(self, end: tx.ResolveHere) -> None:
         address, timestamp = (end.transaction, end.partition), end.timestamp
-        part, wal = self.pending.part(address), self._core.wal
+        part, wal = self.pending.parts.get(address), self._core.wal
         if timestamp is None or part is None:
             (wal.part_rolled_back if end.partitions else wal.part_let_go)(address)
             self.pending.remove(address)
@@ -456,7 +459,7 @@ class TransactionShell:
     def _note_awaited(self, message: tx.Finish) -> None:
         """The near member waits for a primary that is behind, a single copy, and locks."""
         address = (message.transaction, message.partition)
-        part = self.pending.part(address)
+        part = self.pending.parts.get(address)
         if part is None or message.timestamp is None:
             return
         elsewhere = message.transaction.near != self._core.number

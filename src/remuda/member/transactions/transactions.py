@@ -270,7 +270,13 @@ class Transactions(Wing):
         self, writes: WriteSet, reads: ReadSet | None
     ) -> tuple[WriteSet, ReadSet | None]:
         """See ``Guarding``."""
-        if not any(self.schema(map_id).uniques for map_id in {write.map_id for write in writes}):
+        known = None
+        for write in writes:
+            if write.map_id != known:
+                known = write.map_id
+                if self.schema(known).uniques:
+                    break
+        else:
             return writes, reads
         if self._guarding is None:
             raise NotServed(f"member {self._core.number} is starting")
@@ -293,8 +299,9 @@ class Transactions(Wing):
         done: asyncio.Future[tx.Report] = asyncio.get_running_loop().create_future()
         near = self._shell.begin(work, partial(_settle, done), one_phase=True)
         # The commit goes on to its end, whoever waits for it.
-        finished, _ = await asyncio.wait([done], timeout=left)
-        if not finished:
+        if left is None:
+            await done
+        elif not (await asyncio.wait([done], timeout=left))[0]:
             await self._give_up(near, done)
         return self._end_of(near, done)
 
@@ -316,7 +323,7 @@ class Transactions(Wing):
                 view = self._core.view
                 work = await self._parts_of(writes, reads, owner)
             try:
-                with nothing_done():
+                with nothing_done:
                     self._require_primaries(work)
             except MemberSuspected:
                 if now() >= until:
@@ -363,8 +370,9 @@ class Transactions(Wing):
             if owner is None:
                 raise self._core.partitions_absent()
             self._core.require_reached(owner)
-        if any(part.writes for part in work.values()):
-            self._core.wal.require_room()
+        wal = self._core.wal
+        if wal.active and any(part.writes for part in work.values()):
+            wal.require_room()
 
     # --- parts --------------------------------------------------------------------------------
 
@@ -372,18 +380,29 @@ class Transactions(Wing):
         self, writes: WriteSet, reads: ReadSet | None, owner: tx.TransactionId | None
     ) -> dict[int, PartWork]:
         written: dict[int, list[Write]] = {}
+        router = None
         for count, write in enumerate(writes, start=1):
-            for partition in self._partitions(write.map_id, write.key, write=True):
-                written.setdefault(partition, []).append(write.lasting(self.schema(write.map_id)))
+            if router is None or write.map_id != router.schema.map_id:
+                router = self.router(write.map_id)
+                plain = not router.schema.replicated and not router.schema.options.ttl
+            if plain:
+                written.setdefault(router.key_partition(write.key), []).append(write)
+            else:
+                lasting = write.lasting(router.schema)
+                for partition in self._written_in(router, write.key):
+                    written.setdefault(partition, []).append(lasting)
             if count % SORTED_PER_STEP == 0:
                 await asyncio.sleep(0)
+                router = None  # the map may have been altered
         keys: dict[int, list[tuple[int, Key]]] = {}
         scans: dict[int, list[Scan]] = {}
         if reads is not None:
             for map_id, found in reads.keys.items():
+                router = self.router(map_id)
+                here = PARTITIONS + self._core.number if router.schema.replicated else None
                 for key in found:
-                    for partition in self._partitions(map_id, key, write=False):
-                        keys.setdefault(partition, []).append((map_id, key))
+                    partition = router.key_partition(key) if here is None else here
+                    keys.setdefault(partition, []).append((map_id, key))
             for scan in reads.scans:
                 for partition in self._scanned(scan):
                     scans.setdefault(partition, []).append(scan)
@@ -393,14 +412,10 @@ class Transactions(Wing):
         for partition in sorted({*written, *keys, *scans}):
             read = keys.get(partition, ())
             times = tuple([since.get(held, snapshot) for held in read]) if since else ()
-            works[partition] = PartWork(
-                snapshot,
-                tuple(written.get(partition, ())),
-                tuple(read),
-                tuple(scans.get(partition, ())),
-                owner,
-                times,
-            )
+            scanned = tuple(scans.get(partition, ()))
+            writing = tuple(written.get(partition, ()))
+            parts = (snapshot, writing, tuple(read), scanned, owner, times)
+            works[partition] = tx.made(PartWork, parts)
         return works
 
     def schema(self, map_id: int) -> MapSchema:
@@ -415,14 +430,11 @@ class Transactions(Wing):
             router = self._routers[map_id] = Router(schema)
         return router
 
-    def _partitions(self, map_id: int, key: Key, *, write: bool) -> tuple[int, ...]:
-        """Where a key is read or written; a REPLICATED map is written on all members."""
-        router = self.router(map_id)
+    def _written_in(self, router: Router, key: Key) -> tuple[int, ...]:
+        """Where a key is written; a REPLICATED map is written on all members."""
         if not router.schema.replicated:
             return (router.key_partition(key),)
-        if write:
-            return tuple(PARTITIONS + number for number in self._core.view.by_number)
-        return (PARTITIONS + self._core.number,)
+        return tuple(PARTITIONS + number for number in self._core.view.by_number)
 
     def _scanned(self, scan: Scan) -> Iterable[int]:
         if self.schema(scan.map_id).replicated:

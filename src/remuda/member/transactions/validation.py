@@ -3,7 +3,7 @@ locks of others. Scans are checked against the images before and after every cha
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, Protocol
 
 import numpy as np
@@ -43,6 +43,9 @@ def _same_values(when: str) -> SerializationFailure:
 
 class KeyHolders(Protocol):
     """``member.transactions.key_locks``."""
+
+    held: Mapping[Held, object]
+    """The keys that somebody has locked, or waits for."""
 
     def holder(
         self, held: Held, owner: TransactionId | None, *, write: bool
@@ -130,6 +133,8 @@ class Validation:
     def must_wait(self, address: Address, work: PartWork) -> bool:
         """Whether a transaction that goes first has read by a condition what the part writes, or
         writes what the part has read so."""
+        if not work.scans and not self._pending.scans:
+            return False
         partition, first = address[1], self._pending.goes_first
         try:
             return any(
@@ -166,15 +171,19 @@ class Validation:
 
     def _check_write(self, address: Address, work: PartWork, write: Write) -> None:
         store = self._core.store(write.map_id, write.schema_version)
-        other = self._pending.holder((write.map_id, write.key), write=True, me=address)
-        if other is not None:
-            raise self._held(store, write.key, "reads or writes", other)
-        self._check_unlocked(store, (write.map_id, write.key), work.owner, write=True)
+        held = write.map_id, write.key
+        if held in self._pending.keys:
+            other = self._pending.holder(held, write=True, me=address)
+            if other is not None:
+                raise self._held(store, write.key, "reads or writes", other)
+        if self._locks is not None and self._locks.held:
+            self._check_unlocked(self._locks, store, held, work.owner, write=True)
         if work.snapshot:
             self._check_unchanged(
                 store, address[1], write.map_id, write.key, work.snapshot, write.row is not None
             )
-        if any(holder[0] != address[0] for holder in self._scanning(address[1], write)):
+        scanned = self._pending.scans and self._scanning(address[1], write)
+        if scanned and any(holder[0] != address[0] for holder in scanned):
             raise SerializationFailure(
                 f'another transaction reads rows of map "{store.schema.name}" that this one is '
                 "about to change",
@@ -186,10 +195,13 @@ class Validation:
         self, address: Address, work: PartWork, map_id: int, key: Key, since: int
     ) -> None:
         store = self._core.store(map_id, 0)
-        other = self._pending.holder((map_id, key), write=False, me=address)
-        if other is not None:
-            raise self._held(store, key, "writes", other)
-        self._check_unlocked(store, (map_id, key), work.owner, write=False)
+        held = map_id, key
+        if held in self._pending.keys:
+            other = self._pending.holder(held, write=False, me=address)
+            if other is not None:
+                raise self._held(store, key, "writes", other)
+        if self._locks is not None and self._locks.held:
+            self._check_unlocked(self._locks, store, held, work.owner, write=False)
         self._check_unchanged(store, address[1], map_id, key, since)
 
     def _check_unchanged(  # noqa: PLR0917 (an entry, and what is done to it)
@@ -234,14 +246,19 @@ class Validation:
         )
 
     def _check_unlocked(
-        self, store: MapStore, held: Held, owner: TransactionId | None, *, write: bool
+        self,
+        locks: KeyHolders,
+        store: MapStore,
+        held: Held,
+        owner: TransactionId | None,
+        *,
+        write: bool,
     ) -> None:
-        holder = None if self._locks is None else self._locks.holder(held, owner, write=write)
-        if self._locks is not None and holder is not None:
+        holder = locks.holder(held, owner, write=write)
+        if holder is not None:
             raise SerializationFailure(
                 f'another transaction has locked a row of map "{store.schema.name}"',
-                detail=f"{key_text(store.schema, held[1])} is locked by "
-                f"{self._locks.described(holder)}.",
+                detail=f"{key_text(store.schema, held[1])} is locked by {locks.described(holder)}.",
                 hint=f"{AGAIN} sys.locks shows who holds what.",
             )
 

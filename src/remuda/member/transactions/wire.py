@@ -73,7 +73,8 @@ def fill_work(message: control_pb2.PartWork, partition: int, work: PartWork) -> 
     if work.since:
         for read, since in zip(message.reads, work.since, strict=True):
             read.since = since
-    message.scans.extend(encode_scan(scan) for scan in work.scans)
+    for scan in work.scans:
+        message.scans.append(encode_scan(scan))
     if work.owner is not None:
         fill_name(message.owner, work.owner)
 
@@ -338,19 +339,20 @@ def _decode_prepare(
     partitions, works = _works(message)
     kept = tuple(
         [
-            tx.BackupPrepare(
-                transaction, at.partition, at.kept_at, partitions, works.pop(at.partition), False
+            tx.made(
+                tx.BackupPrepare,
+                (transaction, (p := at.partition), at.kept_at, partitions, works.pop(p), False),
             )
             for at in message.work
             if at.HasField("kept_at")
         ]
     )
     if not kept:
-        return tx.Prepare(transaction, partitions, works, message.one_phase)
+        return tx.made(tx.Prepare, (transaction, partitions, works, message.one_phase, ()))
     if len(works) != 1:
         raise ProtocolError("parts to keep come with one part that is prepared")
     ((partition, work),) = works.items()
-    return tx.PrepareLast(transaction, partitions, partition, work, kept)
+    return tx.made(tx.PrepareLast, (transaction, partitions, partition, work, kept))
 
 
 def _decode_keep_all(
@@ -370,7 +372,8 @@ def _decode_vote(
 ) -> tx.Message:
     refusal = codec.decode_error(message.refusal) if message.HasField("refusal") else None
     at, companions = message.timestamp, tuple(message.partitions)
-    return tx.Vote(transaction, partition, at, message.committed, refusal, companions)
+    voted = (transaction, partition, at, message.committed, refusal, companions)
+    return tx.made(tx.Vote, voted)
 
 
 def _decode_backup_prepare(
@@ -381,7 +384,8 @@ def _decode_backup_prepare(
     if len(message.work) != 1 or timestamp is None:
         raise ProtocolError("a part for a backup has no work or no timestamp")
     (work,) = works.values()
-    return tx.BackupPrepare(transaction, partition, timestamp, partitions, work, message.one_phase)
+    kept = (transaction, partition, timestamp, partitions, work, message.one_phase)
+    return tx.made(tx.BackupPrepare, kept)
 
 
 def _decode_backup_refused(
@@ -407,15 +411,21 @@ def _decode_told(
     return tx.Told(transaction, partition, message.asking, state, message.timestamp)
 
 
+def _decode_finish(
+    message: control_pb2.PartMessage, transaction: tx.TransactionId, partition: int
+) -> tx.Message:
+    return tx.made(tx.Finish, (transaction, partition, _end_of(message), ()))
+
+
 Decode = Callable[[control_pb2.PartMessage, tx.TransactionId, int], tx.Message]
 
 
-def _simple(make: Callable[[tx.TransactionId, int], tx.Message]) -> Decode:
-    return lambda _message, transaction, partition: make(transaction, partition)
+def _simple(kind: type[tx.Message]) -> Decode:
+    return lambda _message, *address: tx.made(kind, address)
 
 
-def _with_end(make: Callable[[tx.TransactionId, int, int | None], tx.Message]) -> Decode:
-    return lambda message, transaction, partition: make(transaction, partition, _end_of(message))
+def _with_end(kind: type[tx.Message]) -> Decode:
+    return lambda message, *address: tx.made(kind, (*address, _end_of(message)))
 
 
 _DECODE: dict[int, Decode] = {
@@ -423,7 +433,7 @@ _DECODE: dict[int, Decode] = {
     PartMessage.KEEP_ALL: _decode_keep_all,
     PartMessage.KEPT_ALL: _decode_kept_all,
     PartMessage.VOTE: _decode_vote,
-    PartMessage.FINISH: _with_end(tx.Finish),
+    PartMessage.FINISH: _decode_finish,
     PartMessage.FINISHED: _simple(tx.Finished),
     PartMessage.BACKUP_PREPARE: _decode_backup_prepare,
     PartMessage.BACKUP_PREPARED: _simple(tx.BackupPrepared),
