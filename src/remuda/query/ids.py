@@ -56,4 +56,5 @@ def instance_text(fragment: int, instance: int) -> str:
 
 def new_query_id(member: int, now_micros: int, entropy: int) -> QueryId:
     """``part1`` descends with time (newest first, as in Drill); ``entropy`` is 48 random bits."""
-    return QueryId(2**62 - now_micros, (member << MEMBER_SHIFT) | (entropy & (2**MEMBER_SHIFT - 1)))
+    part2 = (member << MEMBER_SHIFT) | (entropy & (2**MEMBER_SHIFT - 1))
+    return tuple.__new__(QueryId, (2**62 - now_micros, part2))  # without a call of Python

@@ -114,12 +114,14 @@ def encode_answer(  # noqa: PLR0917 (the fields of one message)
     and so is ``end`` (``encode_end``)."""
     parts = [
         _query_id(b"\x0a\x12\x09", query[0], b"\x11", query[1]),
-        field(b"\x12", context),
+        b"\x12%c%b" % (len(context), context),  # some 20 bytes
         _form(b"\x19", form),
     ]
     if about is not None:
         parts.append(field(b"\x22", about))
-    parts += [field(b"\x2a", row) for row in rows]
+    for row in rows:
+        size = len(row)
+        parts.append(b"\x2a%c%b" % (size, row) if size < _SHORT else field(b"\x2a", row))
     parts.append(end)
     return b"".join(parts)
 

@@ -80,9 +80,18 @@ class Statement:
         deadline = Deadline(options.timeout)
         whole, began = options, time.monotonic()
         while True:
-            member = self._member(values)
+            member = self._member(values, physical, types)
             try:
-                return await self._run(member, physical, types, options, deadline)
+                plan = self._plans.get(member) or await self._plan(member, deadline)
+                reader = await self._core.execute(
+                    self.text,
+                    physical,
+                    types,
+                    options,
+                    handle=plan.handle,
+                    header=self._header,
+                    member=member,
+                )
             except (*MAYBE_AGAIN, UndefinedStatement, SchemaChanged) as error:
                 if tries is None:
                     reads = is_read(self.text)
@@ -93,30 +102,11 @@ class Statement:
                 options = whole.after(time.monotonic() - began)
             except InputError as error:
                 raise with_hint(error, self.text, params) from error.__cause__
+            self._header = reader.header
+            return reader
 
     def __repr__(self) -> str:
         return f"<Statement {self.text!r}>"
-
-    async def _run(
-        self,
-        member: int,
-        physical: list[PhysicalValue],
-        types: tuple[SqlType, ...],
-        options: RunOptions,
-        deadline: Deadline,
-    ) -> Reader:
-        plan = self._plans.get(member) or await self._plan(member, deadline)
-        reader = await self._core.execute(
-            self.text,
-            physical,
-            types,
-            options,
-            handle=plan.handle,
-            header=self._header,
-            member=member,
-        )
-        self._header = reader.header
-        return reader
 
     async def _plan(self, member: int, deadline: Deadline = NEVER) -> PreparedPlan:
         """Prepare on one more member: a handle means something only to the member that gave it."""
@@ -132,7 +122,11 @@ class Statement:
         asked = None if deadline.seconds is None else deadline
         return await self._core.call(member, requests.prepare(self.text), True, asked)
 
-    def _member(self, values: Sequence[Any]) -> int:
+    def _member(
+        self, values: Sequence[Any], physical: list[PhysicalValue], types: tuple[SqlType, ...]
+    ) -> int:
         route = self._first.route
-        owner = None if route is None else self._core.owner(route, values)
+        if route is None:
+            return self._core.nearest(None)
+        owner = self._core.owner(route, values, physical, types)
         return self._core.nearest(owner)

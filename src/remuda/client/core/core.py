@@ -237,7 +237,7 @@ class Core:
             await self.refresh(deadline)
             if member > self.view.last_number:
                 raise self.members.unknown(member)
-        return self.pool(member)
+        return self.members.port(member)
 
     async def _round(self, owner: int, call: Call[T], deadline: Deadline) -> T:
         return await (await self.members.another(owner, deadline)).call(call, deadline)
@@ -399,14 +399,21 @@ class Core:
             raise error
         await self.ports.pause(pause)
 
-    def owner(self, route: Route, values: Sequence[Any]) -> int | None:
-        """The member that answers a statement alone, by its parameters as the user gave them; None
-        when they make up no key (any member will do, and will say what is wrong)."""
+    def owner(
+        self,
+        route: Route,
+        values: Sequence[Any],
+        physical: Sequence[PhysicalValue],
+        types: Sequence[SqlType],
+    ) -> int | None:
+        """The member that answers a statement alone, by its parameters as the user gave them, and
+        ``physical`` in the ``types`` that they suggest; None when they make up no key (any member
+        will do, and will say what is wrong)."""
+        parts: list[PhysicalValue] = []
         try:
-            parts = [
-                to_physical(values[index], declared)
-                for index, declared in zip(route.parameters, route.types, strict=True)
-            ]
+            for index, declared in zip(route.parameters, route.types, strict=True):
+                fits = types[index] is declared
+                parts.append(physical[index] if fits else to_physical(values[index], declared))
         except (DataError, TypeMismatch, IndexError):
             return None
         if None in parts:

@@ -105,6 +105,10 @@ class Reader:
         rows = list(self.rows)
         while await self.next_rows():
             rows += self.rows
+            outcome = self.execution.stream.outcome
+            if not self._pages and outcome is not None and outcome.error is None:
+                self.rows = iter(())
+                break  # that was everything
         return rows
 
     async def next_batch(self) -> pa.RecordBatch | None:

@@ -144,7 +144,8 @@ class KnownMembers:
 
     def nearest(self, owner: int | None) -> int:
         """The ``owner`` of a key, or another member: in turn, as far as it is known to be there."""
-        if owner is not None and owner != NOBODY and not self.detoured(owner):
+        straight = not self._detours  # the usual case
+        if owner is not None and owner != NOBODY and (straight or not self.detoured(owner)):
             return owner
         for _ in self.view.members:
             member = self.next_number()

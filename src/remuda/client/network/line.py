@@ -197,8 +197,28 @@ class Talk:
     async def receive(self, timeout: float | None) -> Incoming:
         if self._owed:
             self._pay()
-        if not self._arrived:
-            await self._wait(timeout)
+        if self._arrived:
+            return self._arrived.popleft()
+        timer = None if timeout is None else self._loop.call_later(timeout, self._out_of_time)
+        try:
+            while not self._arrived:
+                if isinstance(self._error, NotServed):
+                    raise from_report(self._error.to_report())
+                if self._error is not None:
+                    raise ConnectionBroken(
+                        self._error.message, may_have_run=self._error.may_have_run
+                    )
+                if self._abandoned:
+                    raise InputError("what is read here was closed meanwhile")
+                self._waiter = self._loop.create_future()
+                await self._waiter
+        except TimeoutError:
+            peer = self._line.channel.peer
+            raise QueryTimeout(f"{peer} sent nothing for {timeout:g} s") from None
+        finally:
+            self._waiter = None
+            if timer is not None:
+                timer.cancel()
         return self._arrived.popleft()
 
     def acknowledge(self, incoming: Incoming) -> None:
@@ -262,35 +282,14 @@ class Talk:
                 self._cancel(self._query)
             self._end_abandoned()
 
-    async def _wait(self, timeout: float | None) -> None:
-        timer = None if timeout is None else self._loop.call_later(timeout, self._out_of_time)
-        try:
-            while not self._arrived:
-                if isinstance(self._error, NotServed):
-                    raise from_report(self._error.to_report())
-                if self._error is not None:
-                    raise ConnectionBroken(
-                        self._error.message, may_have_run=self._error.may_have_run
-                    )
-                if self._abandoned:
-                    raise InputError("what is read here was closed meanwhile")
-                self._waiter = self._loop.create_future()
-                await self._waiter
-        except TimeoutError:
-            peer = self._line.channel.peer
-            raise QueryTimeout(f"{peer} sent nothing for {timeout:g} s") from None
-        finally:
-            self._waiter = None
-            if timer is not None:
-                timer.cancel()
-
     def _out_of_time(self) -> None:
         if self._waiter is not None and not self._waiter.done():
             self._waiter.set_exception(TimeoutError())
 
     def _put(self, incoming: Incoming) -> None:
         self._arrived.append(incoming)
-        self._wake()
+        if self._waiter is not None and not self._waiter.done():
+            self._waiter.set_result(None)
 
     def _wake(self) -> None:
         if self._waiter is not None and not self._waiter.done():
