@@ -57,7 +57,6 @@ class Format:
 
 
 LOG_SEGMENT: Final = Format("the segment of a log", 1)
-LOG_SUMMARY: Final = Format("the summary of a segment", 1)
 FOLDER_STATE: Final = Format("the state of a member's folder", 1)
 CHECKPOINT: Final = Format("the head of a checkpoint", 1)
 MANIFEST: Final = Format("the manifest of a snapshot", 2)

@@ -11,6 +11,7 @@ from random import Random
 import numpy as np
 import pyarrow as pa
 from sim_disk import SimulatedDisk
+from tests.storage.log_index import LogIndex, index_of
 from tests.transaction.cut_model import LocalCut, LogFinish, LogStart
 
 from remuda.datatypes.timestamp import FOREVER
@@ -20,7 +21,6 @@ from remuda.storage.format.rows_object import OWN_COLUMNS, partitions_and_times,
 from remuda.storage.format.sealing import ObjectKey
 from remuda.storage.format.segment import Identity
 from remuda.storage.log.files import open_log
-from remuda.storage.log.index import LogIndex
 from remuda.storage.log.replay import JobCommit, PartCommit
 from remuda.storage.log.writer import SyncMode
 from remuda.storage.snapshot import writing
@@ -63,8 +63,7 @@ class Member:
         self.opened.writer.on_flushed()
 
     def index(self) -> LogIndex:
-        reader = self.opened.reader
-        return self.opened.files.index(reader, reader.tail())[0]
+        return index_of(self.opened.reader)[0]
 
     def begin_cut(self, version: int, timestamp: int) -> None:
         recent = dict(self.commits[self.told :])

@@ -44,7 +44,6 @@ from remuda.storage.format.manifest import Manifest, MapChanges, decode_manifest
 from remuda.storage.format.record_codec import decode_record
 from remuda.storage.format.records import Closed
 from remuda.storage.format.sealing import ObjectKey, unseal
-from remuda.storage.log import index
 from remuda.storage.log.files import open_log
 from remuda.storage.log.writer import SyncMode
 from remuda.storage.snapshot import archive
@@ -57,7 +56,6 @@ KEY = ObjectKey(b"k" * 32, lambda: b"n" * sealing.NONCE_SIZE)
 MANIFEST = Manifest(
     name="s", version=1, timestamp=2, created=3, cluster="0" * 32, view=1, catalog="{}", logs=()
 )
-SUMMARY = index.SegmentSummary(1, 1, 1, 0, 0, 0, (), (), (), ())
 
 
 @dataclass(frozen=True)
@@ -83,12 +81,6 @@ def of_segment() -> Kept:
 
     later = in_future(segment, "LOG_SEGMENT", encoded)
     return Kept(encoded(), later, segment.decode_header, b"x" + later[1:])
-
-
-def of_summary() -> Kept:
-    encoded = partial(index.encode_summary, SUMMARY)
-    later = in_future(index, "LOG_SUMMARY", encoded)
-    return Kept(encoded(), later, index.decode_summary, later[:-1] + bytes((later[-1] ^ 1,)))
 
 
 def of_folder() -> Kept:
@@ -187,7 +179,6 @@ def in_future(module: object, name: str, encoded: Callable[[], bytes]) -> bytes:
 
 SAMPLES: dict[str, Callable[[], Kept]] = {
     "LOG_SEGMENT": of_segment,
-    "LOG_SUMMARY": of_summary,
     "FOLDER_STATE": of_folder,
     "CHECKPOINT": of_checkpoint,
     "MANIFEST": lambda: of_headline(encode_manifest(MANIFEST), decode_manifest),

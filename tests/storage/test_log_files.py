@@ -12,6 +12,7 @@ import pytest
 from log_histories import History
 from log_records import commit
 from sim_disk import SimulatedDisk
+from tests.storage.log_index import index_of
 
 from remuda.errors import (
     DataCorrupted,
@@ -20,9 +21,8 @@ from remuda.errors import (
 )
 from remuda.storage.format import records as log
 from remuda.storage.format.segment import Identity
-from remuda.storage.log.files import ARCHIVE, LogFiles, OpenedLog, open_log
-from remuda.storage.log.index import SegmentSummary, encode_summary
-from remuda.storage.log.retention import retire
+from remuda.storage.log.files import LogFiles, OpenedLog, open_log
+from remuda.storage.log.replay import last_cut
 from remuda.storage.log.spans import spans_back_to
 from remuda.storage.log.writer import SyncMode
 from remuda.world import Disk, SystemAppender, SystemDisk
@@ -152,83 +152,49 @@ def test_zeros_that_the_disk_has_no_room_for_leave_nothing(
     assert file.read_bytes() == b"abcd"
 
 
-# --- summaries ----------------------------------------------------------------------------------
-
-
-def keep_summary(files: LogFiles, summary: SegmentSummary) -> None:
-    files.disk.write(files._summary(summary.number), encode_summary(summary))
+# --- what a log holds ---------------------------------------------------------------------------
 
 
 def written(seed: int) -> tuple[OpenedLog, History]:
-    """A history in many segments, each with its summary but the last."""
+    """A history in many segments."""
     opened = opened_log(SimulatedDisk(Random(seed)), Path("/log"))
     history = History(seed)
     write(opened, *[entry.record for entry in history.entries])
-    index, _ = opened.files.index(opened.reader, opened.reader.tail())
-    for summary in index.summaries[:-1]:
-        keep_summary(opened.files, summary)
     return opened, history
 
 
-def test_summaries_are_only_shortcuts() -> None:
+def test_the_cuts_of_a_log_are_found_in_its_segments() -> None:
     for seed in range(12):
         opened, history = written(seed)
-        files, reader = opened.files, opened.reader
-        whole, builder = files.index(reader, reader.tail())
-        assert {cut for cut in range(99) if whole.cut(cut)} == set(history.finished)
-        assert [s.number for s in whole.summaries] == files.numbers()
-        disk = files.disk
-        assert isinstance(disk, SimulatedDisk)
-        for number in files.numbers()[:-1]:
-            path = files._summary(number)
-            kept = disk.read(path)
-            disk.flip(path, len(kept) // 2, 1)
-            again, same = files.index(reader, reader.tail())
-            assert again.summaries == whole.summaries
-            assert same.replay_from(5, 10**6) == builder.replay_from(5, 10**6)
-            disk.flip(path, len(kept) // 2, 1)
+        index, _ = index_of(opened.reader)
+        assert {cut for cut in range(99) if index.cut(cut)} == set(history.finished)
+        assert [s.number for s in index.summaries] == opened.files.numbers()
+        found = last_cut(opened.reader.entries(0, opened.reader.tail()))
+        assert found == max(history.finished, default=0)
 
 
-def test_a_checkpoint_spares_reading_what_lies_before() -> None:
+def test_segments_before_a_checkpoint_are_not_needed() -> None:
     checked = 0
     for seed in range(12):
         opened, history = written(seed)
         files, reader, writer = opened.files, opened.reader, opened.writer
         closed = max((e.record.timestamp for e in history.entries
                       if isinstance(e.record, log.Closed)), default=0)  # fmt: skip
-        _, builder = files.index(reader, reader.tail())
+        _, builder = index_of(reader)
         start = builder.replay_from(closed, writer.last + 1)
         writer.roll()
         write(opened, log.Checkpoint(1, closed, start, "image", b"digest"))
         writer.roll()
         write(opened, log.Closed(history.clock))
-        index, _ = files.index(reader, reader.tail())
-        for summary in index.summaries[:-1]:
-            keep_summary(files, summary)
-        quick, follower = files.index(reader, reader.tail())
-        assert quick.summaries == index.summaries
+        index, follower = index_of(reader)
         assert follower.replay_from(closed, writer.last + 1) == start
-        retention = retire(index, stored=None, snapshots=False)
-        files.apply(retention)
-        assert files.numbers() == list(retention.keep)
+        gone = [each.number for each in index.summaries if each.last < start]
+        files.remove(gone)
+        assert files.numbers() == [n for n in range(1, len(index.summaries) + 1) if n not in gone]
         left = list(reader.entries(start))
         assert left[0].sequence == start
-        checked += len(retention.remove)
+        checked += len(gone)
     assert checked > 12
-
-
-def test_archived_segments_are_kept_apart() -> None:
-    opened, _ = written(3)
-    files, writer = opened.files, opened.writer
-    writer.roll()
-    write(opened, log.Checkpoint(1, 10**6, writer.last + 1, "image", b"digest"))
-    index, _ = files.index(opened.reader, opened.reader.tail())
-    numbers = files.numbers()
-    files.apply(retire(index, stored=None, snapshots=True))
-    assert files.archived() == numbers[:-1]
-    assert files.numbers() == numbers[-1:]
-    assert ARCHIVE in files.disk.names(files.folder)
-    assert opened_log(files.disk, files.folder).tail.lost == 0
 
 
 def test_a_segment_that_is_being_made_is_not_looked_into(tmp_path: Path) -> None:

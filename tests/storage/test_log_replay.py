@@ -6,17 +6,11 @@ from dataclasses import replace
 
 import pytest
 from log_histories import History
+from tests.storage import log_index
+from tests.storage.log_index import IndexBuilder, LogIndex
 
 from remuda.errors import DataCorrupted, InputError
 from remuda.storage.format import records as log
-from remuda.storage.log import index as index_module
-from remuda.storage.log.index import (
-    IndexBuilder,
-    LogIndex,
-    SegmentSummary,
-    decode_summary,
-    encode_summary,
-)
 from remuda.storage.log.reader import Entry
 from remuda.storage.log.replay import (
     Ending,
@@ -28,8 +22,8 @@ from remuda.storage.log.replay import (
     ToEnd,
     ToMoment,
     find_cut,
+    last_cut,
 )
-from remuda.storage.log.retention import retire
 
 SEEDS = 150
 
@@ -105,7 +99,7 @@ def summaries_of(entries: list[Entry], size: int = 10) -> LogIndex:
         for entry in entries[start : start + size]:
             builder.observe(entry.sequence, entry.record)
         last = entries[start : start + size][-1].sequence
-        found.append(decode_summary(encode_summary(builder.seal(number, start + 1, last))))
+        found.append(builder.seal(number, start + 1, last))
     return LogIndex(found)
 
 
@@ -113,12 +107,13 @@ def summaries_of(entries: list[Entry], size: int = 10) -> LogIndex:
 def test_increments_begin_where_the_index_says(
     remembered: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(index_module, "RECENT_UNITS", remembered)
+    monkeypatch.setattr(log_index, "RECENT_UNITS", remembered)
     later = 0
     for seed in range(SEEDS):
         history = History(seed)
         index = summaries_of(history.entries)
         assert {v for v in range(99) if index.cut(v)} == set(history.finished)
+        assert last_cut(history.entries) == max(history.finished, default=0)
         for version, timestamp in history.finished.items():
             cut = index.cut(version)
             assert cut is not None
@@ -186,29 +181,6 @@ def test_a_commit_without_its_changes_is_refused() -> None:
         replayed([Entry(5, 1, 0, log.JobCommitted("j", 10))], 0, ToEnd())
 
 
-# --- retention ----------------------------------------------------------------------------------
-
-
-def segment(number: int, **more: object) -> SegmentSummary:
-    plain = SegmentSummary(number, number * 10, number * 10 + 9, 0, 0, 0, (), (), (), ())
-    return replace(plain, **more)
-
-
-def test_what_may_go() -> None:
-    checkpoint = index_module.CheckpointEntry(45, 400, 38)
-    cut = index_module.CutEntry(7, 300, 27, 28, 25)
-    summaries = [segment(1), segment(2, cuts=(cut,)), segment(3), segment(4)]
-    nothing = retire(LogIndex(summaries), stored=None, snapshots=False)
-    assert str(nothing) == "keep 4 segments, archive 0, remove 0", "there is no checkpoint"
-    summaries[3] = segment(4, checkpoints=(checkpoint,))
-    alone = retire(LogIndex(summaries), stored=None, snapshots=False)
-    assert (alone.keep, alone.archive, alone.remove) == ((3, 4), (), (1, 2))
-    stored = retire(LogIndex(summaries), stored=7, snapshots=True)
-    assert (stored.keep, stored.archive, stored.remove) == ((3, 4), (2,), (1,))
-    unstored = retire(LogIndex(summaries), stored=None, snapshots=True)
-    assert (unstored.keep, unstored.archive, unstored.remove) == ((3, 4), (1, 2), ())
-
-
 def test_gaps_are_found() -> None:
     builder = IndexBuilder(1)
     for number, record in enumerate(
@@ -244,14 +216,6 @@ def test_partitions_that_came_are_replayed_by_who_answers_for_them() -> None:
     assert steps(replace(goal, limit=30)) == steps(goal)
     with pytest.raises(InputError, match="partition 5 came to this log at 30"):
         steps(replace(goal, limit=29))
-
-
-@pytest.mark.parametrize("offset", range(60))
-def test_a_damaged_summary_is_not_believed(offset: int) -> None:
-    data = bytearray(encode_summary(segment(1)))
-    data[offset] ^= 4
-    with pytest.raises(DataCorrupted):
-        decode_summary(bytes(data))
 
 
 def test_a_cut_has_a_text() -> None:

@@ -7,11 +7,11 @@ import cut_model as cut
 import pytest
 from cluster_of_copies import PARTITIONS, Work, run
 from cluster_with_cuts import ClusterWithCuts, MemberWithCuts, Restorable
+from tests.storage.log_index import CutEntry, IndexBuilder
 
 from remuda.errors import InputError
 from remuda.storage.format import records as log
 from remuda.storage.format.record_codec import decode_record, encode_record
-from remuda.storage.log.index import CutEntry, IndexBuilder
 from remuda.storage.log.reader import Entry
 from remuda.storage.log.replay import PartCommit, Replay, ToCut, ToMoment, find_cut
 from remuda.transaction.parts import Address

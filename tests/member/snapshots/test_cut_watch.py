@@ -6,10 +6,10 @@ from random import Random
 from typing import Any
 
 import pytest
+from tests.storage.log_index import IndexBuilder
 
 from remuda.member.snapshots.cut_watch import CutWatch, first_open
 from remuda.storage.format import records as log
-from remuda.storage.log.index import IndexBuilder
 from remuda.transaction.parts import Address
 from remuda.transaction.states import TransactionId
 

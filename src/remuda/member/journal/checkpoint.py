@@ -20,7 +20,6 @@ from remuda.member.state.log import fields
 from remuda.storage.format import records
 from remuda.storage.format.segment import decode_header
 from remuda.storage.log.files import LogFiles
-from remuda.storage.log.retention import Retention
 from remuda.storage.maps.map_store import MapStore
 from remuda.storage.maps.transfer import EVERY_PARTITION
 from remuda.transaction.parts import Address
@@ -174,4 +173,4 @@ class Checkpoints:
                 break
             gone.append(number)
         if gone:
-            self._files.apply(Retention((), (), tuple(gone)))
+            self._files.remove(gone)

@@ -36,7 +36,7 @@ from remuda.storage.format.sealing import ObjectKey
 from remuda.storage.format.segment import Identity
 from remuda.storage.log.files import LogFiles
 from remuda.storage.log.reader import LogReader
-from remuda.storage.log.replay import ToCut
+from remuda.storage.log.replay import ToCut, last_cut
 from remuda.storage.log.tally import Stretch, Tally
 from remuda.storage.snapshot.object_store import ObjectStore
 from remuda.storage.snapshot.writing import put_segment, segment_key, spans_of_increment
@@ -311,8 +311,7 @@ class Cuts:
         folder, identity = self._place(wal)
         files = LogFiles(self._core.world.disk, folder)
         reader = LogReader(files, identity)
-        index, _ = files.index(reader, reader.tail())
-        return max((cut.version for each in index.summaries for cut in each.cuts), default=0)
+        return last_cut(reader.entries(0, reader.tail()))
 
     def on_store(self, request: Request) -> None:
         message = control_pb2.CutStore.FromString(request.pbody)

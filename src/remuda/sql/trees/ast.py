@@ -232,10 +232,6 @@ class BitString(Node):
     """``B'101'``; ``this``: the digits."""
 
 
-class UnicodeString(Node):
-    """``U&'d\\0061ta' [UESCAPE escape]``"""
-
-
 class IntervalLiteral(TypedNode):
     """``INTERVAL[(digits)] 'text' [fields[(digits)]]``; ``fields``: as in ``day to second``."""
 

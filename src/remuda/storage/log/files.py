@@ -2,26 +2,20 @@
 
 ::
 
-    FOLDER/0000000001.segment    FOLDER/0000000001.summary    FOLDER/archive/0000000001.segment
+    FOLDER/0000000001.segment    FOLDER/0000000002.segment
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from remuda.errors import DataCorrupted, DiskFull, UnknownFormat
+from remuda.errors import DiskFull
 from remuda.limits import LOG_SEGMENT_SIZE
 from remuda.storage.format.segment import HEADER_SIZE, Identity
-from remuda.storage.log.index import (
-    IndexBuilder,
-    LogIndex,
-    SegmentSummary,
-    decode_summary,
-)
 from remuda.storage.log.reader import LogReader, Tail
-from remuda.storage.log.retention import Retention
 from remuda.storage.log.writer import (
     AppendTo,
     CreateSegment,
@@ -34,7 +28,6 @@ from remuda.storage.log.writer import (
 from remuda.storage.log.zeros_ahead import ZerosAhead
 from remuda.world import Appender, Disk
 
-ARCHIVE: Final = "archive"
 _DIGITS: Final = 10
 
 
@@ -55,9 +48,6 @@ class LogFiles:
 
     def numbers(self) -> list[int]:
         return _numbers(self.disk.names(self.folder))
-
-    def archived(self) -> list[int]:
-        return _numbers(self.disk.names(self.folder / ARCHIVE))
 
     def read(self, number: int) -> bytes:
         return self.disk.read(self.path(number))
@@ -168,70 +158,11 @@ class LogFiles:
             self.disk.truncate(self.path(tail.segment), tail.keep)
         self.disk.sync_folder(self.folder)
 
-    # --- summaries ---
-
-    def index(self, reader: LogReader, tail: Tail) -> tuple[LogIndex, IndexBuilder]:
-        """The summaries of all segments, the last one's as far as it goes, and a builder that goes
-        on behind ``tail``. Reads the log from where the last checkpoint says, and what has no good
-        summary. Raises ``DataCorrupted`` where what it reads is damaged."""
-        numbers = [number for number in self.numbers() if number not in tail.unborn]
-        known = self._stored_summaries(numbers[:-1])
-        checkpoint = LogIndex(known).checkpoint()
-        start = 0 if checkpoint is None else checkpoint.replay_from
-        summaries = {summary.number: summary for summary in known}
-        builder = IndexBuilder(known[0].first if known else 0)
-        current, first, last = 0, 0, 0
-        for entry in reader.entries(start, tail):
-            if entry.segment != current:
-                if current:
-                    summaries.setdefault(current, builder.seal(current, first, last))
-                current, first = entry.segment, entry.sequence
-            builder.floor = builder.floor or entry.sequence
-            builder.observe(entry.sequence, entry.record)
-            last = entry.sequence
-        if current:
-            summaries.setdefault(current, builder.seal(current, first, last))
-        return LogIndex([summaries[number] for number in numbers if number in summaries]), builder
-
-    def _stored_summaries(self, numbers: list[int]) -> list[SegmentSummary]:
-        """Those of the first segments, up to one that is missing, damaged or unknown."""
-        found: list[SegmentSummary] = []
-        names = set(self.disk.names(self.folder))
-        for number in numbers:
-            path = self._summary(number)
-            if path.name not in names:
-                break
-            try:
-                summary = decode_summary(self.disk.read(path))
-            except (DataCorrupted, UnknownFormat):
-                break
-            if summary.number != number or (found and summary.first != found[-1].last + 1):
-                break
-            found.append(summary)
-        return found
-
-    def _summary(self, number: int) -> Path:
-        return self.folder / f"{number:0{_DIGITS}}.summary"
-
-    # --- retention ---
-
-    def apply(self, retention: Retention) -> None:
-        """Archive and remove segments, the oldest first, so that a crash in between leaves no
-        hole."""
-        if retention.archive:
-            self.disk.make_folder(self.folder / ARCHIVE)
-        names = set(self.disk.names(self.folder))
-        for number in sorted(retention.archive + retention.remove):
-            path = self.path(number)
-            if path.name in names and number in retention.archive:
-                self.disk.rename(path, self.folder / ARCHIVE / path.name)
-            elif path.name in names:
-                self.disk.remove(path)
-            if self._summary(number).name in names:
-                self.disk.remove(self._summary(number))
+    def remove(self, numbers: Iterable[int]) -> None:
+        """The oldest first, so that a crash in between leaves no hole."""
+        for number in sorted(numbers):
+            self.disk.remove(self.path(number))
             self.disk.sync_folder(self.folder)
-        if retention.archive:
-            self.disk.sync_folder(self.folder / ARCHIVE)
 
 
 @dataclass(frozen=True, slots=True)

@@ -82,6 +82,20 @@ def find_cut(entries: Iterable[Entry], version: int) -> ToCut | None:
     return None
 
 
+def last_cut(entries: Iterable[Entry]) -> int:
+    """The version of the newest cut that was finished in this log; 0: there is none."""
+    started = newest = 0
+    for entry in entries:
+        match entry.record:
+            case log.CutStart(version=version):
+                started = version
+            case log.CutFinish(version=version) if version == started:
+                newest = max(newest, version)
+            case _:
+                pass
+    return newest
+
+
 Staged: TypeAlias = log.StagedRows | log.StagedKeys
 """What a job writes, and what it removes."""
 

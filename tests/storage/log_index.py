@@ -1,8 +1,4 @@
-"""What each segment of a log holds, so that cuts, checkpoints and moments are found without
-reading it.
-
-A summary lies beside its segment and is only ever a shortcut: one that is missing or damaged is
-made again from the segment.
+"""What each segment of a log holds, by reading all of it: what members remember must agree.
 
 ``needs`` is the lowest sequence that matters for what follows a place in the log: a commit above a
 timestamp may rest on rows that were prepared or staged long before.
@@ -15,19 +11,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-import google_crc32c
-
-from remuda.errors import DataCorrupted
-from remuda.formats import LOG_SUMMARY
 from remuda.storage.format import records as log
-from remuda.storage.format.fields import INTEGER, FieldReader, composed, several
+from remuda.storage.log.reader import LogReader
 
 RECENT_UNITS: Final = 100_000
 """Commits remembered with their first record. Of older ones ``needs`` is the log's beginning."""
-
-_MAGIC: Final = b"REMUDIDX"
-_HEAD: Final = len(_MAGIC) + 1
-"""The byte behind the magic is the format."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,52 +67,6 @@ class SegmentSummary:
     def __str__(self) -> str:
         cuts = ", ".join(str(cut.version) for cut in self.cuts) or "none"
         return f"segment {self.number}: records {self.first} to {self.last}, cuts {cuts}"
-
-
-_SUMMARY: Final = composed(
-    SegmentSummary,
-    number=INTEGER,
-    first=INTEGER,
-    last=INTEGER,
-    lowest=INTEGER,
-    highest=INTEGER,
-    closed=INTEGER,
-    cuts=several(
-        composed(
-            CutEntry,
-            version=INTEGER,
-            timestamp=INTEGER,
-            start=INTEGER,
-            finish=INTEGER,
-            needs=INTEGER,
-        )
-    ),
-    checkpoints=several(
-        composed(CheckpointEntry, sequence=INTEGER, timestamp=INTEGER, replay_from=INTEGER)
-    ),
-    moves=several(composed(MoveEntry, sequence=INTEGER, timestamp=INTEGER)),
-    gaps=several(INTEGER),
-)
-
-
-def encode_summary(summary: SegmentSummary) -> bytes:
-    out: list[bytes] = [_MAGIC, bytes((LOG_SUMMARY.number,))]
-    _SUMMARY.write(out, summary)
-    data = b"".join(out)
-    checksum: int = google_crc32c.value(data)
-    return data + checksum.to_bytes(4, "little")
-
-
-def decode_summary(data: bytes) -> SegmentSummary:
-    """Raises ``DataCorrupted`` or ``UnknownFormat``: make it again from the segment."""
-    body, checksum = data[:-4], data[-4:]
-    if not body.startswith(_MAGIC) or google_crc32c.value(body).to_bytes(4, "little") != checksum:
-        raise DataCorrupted("the summary of a segment is damaged")
-    LOG_SUMMARY.check(body[len(_MAGIC)] if len(body) >= _HEAD else 0)
-    source = FieldReader(body, _HEAD)
-    summary: SegmentSummary = _SUMMARY.read(source)
-    source.finish()
-    return summary
 
 
 @dataclass(slots=True)
@@ -239,16 +181,19 @@ class LogIndex:
     def cut(self, version: int) -> CutEntry | None:
         return self._cuts.get(version)
 
-    def checkpoint(self) -> CheckpointEntry | None:
-        """The last one."""
-        found = [each for summary in self.summaries for each in summary.checkpoints]
-        return found[-1] if found else None
 
-    def segments(self, start: int, stop: int) -> list[SegmentSummary]:
-        """Those that hold the records from ``start`` to ``stop``, both included."""
-        return [each for each in self.summaries if each.last >= start and each.first <= stop]
-
-    @property
-    def closed(self) -> int:
-        """No commit at or below it can be missing."""
-        return max((each.closed for each in self.summaries), default=0)
+def index_of(reader: LogReader) -> tuple[LogIndex, IndexBuilder]:
+    """Of a whole log, and a builder that goes on behind it."""
+    builder, found = IndexBuilder(0), list[SegmentSummary]()
+    current, first, last = 0, 0, 0
+    for entry in reader.entries(0, reader.tail()):
+        if entry.segment != current:
+            if current:
+                found.append(builder.seal(current, first, last))
+            current, first = entry.segment, entry.sequence
+        builder.floor = builder.floor or entry.sequence
+        builder.observe(entry.sequence, entry.record)
+        last = entry.sequence
+    if current:
+        found.append(builder.seal(current, first, last))
+    return LogIndex(found), builder
