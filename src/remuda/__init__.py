@@ -21,6 +21,7 @@ from remuda.first_use import on_first_use
 if TYPE_CHECKING:
     from remuda.client.blocking.client import Client, connect
     from remuda.client.blocking.cursor import Cursor
+    from remuda.client.blocking.ids import Ids
     from remuda.client.blocking.jobs import Job
     from remuda.client.blocking.listener import Listener
     from remuda.client.blocking.map import Map
@@ -49,6 +50,7 @@ __all__ = [
     "Cursor",
     "EntryEvent",
     "EventKind",
+    "Ids",
     "Interval",
     "Job",
     "JobTarget",
@@ -91,6 +93,7 @@ _HOMES = {
     "JobTarget": "remuda.client.operations.job_writer",
     "JobTask": "remuda.client.requests.requests",
     "JobWriter": "remuda.client.operations.job_writer",
+    "Ids": "remuda.client.blocking.ids",
     "Listener": "remuda.client.blocking.listener",
     "Map": "remuda.client.blocking.map",
     "MapDescription": "remuda.client.requests.requests",

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from remuda.client.asynchronous.client import Client
     from remuda.client.asynchronous.connect import connect
     from remuda.client.asynchronous.cursor import Cursor
+    from remuda.client.asynchronous.ids import Ids
     from remuda.client.asynchronous.jobs import Job
     from remuda.client.asynchronous.listener import Listener
     from remuda.client.asynchronous.map import Map
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Client",
     "Cursor",
+    "Ids",
     "Job",
     "JobWriter",
     "Listener",
@@ -54,6 +56,7 @@ __getattr__ = on_first_use(
         "Cursor": "remuda.client.asynchronous.cursor",
         "Job": "remuda.client.asynchronous.jobs",
         "JobWriter": "remuda.client.operations.row_writer",
+        "Ids": "remuda.client.asynchronous.ids",
         "Listener": "remuda.client.asynchronous.listener",
         "Map": "remuda.client.asynchronous.map",
         "NearMap": "remuda.client.asynchronous.near_map",

@@ -12,7 +12,7 @@ from remuda.client.network.ports import checked_settings
 PUBLIC = {
     "activity", "addresses", "cluster_info", "close", "create_map", "describe", "describe_map",
     "drop_map",
-    "execute_many", "map", "prepare", "query", "run_transaction", "snapshots", "sql",
+    "execute_many", "ids", "map", "prepare", "query", "run_transaction", "snapshots", "sql",
     "transaction", "transaction_state", "watch", "with_timeout",
     "abort_job", "begin_job", "commit_job",
 }  # fmt: skip

@@ -16,6 +16,7 @@ from remuda.first_use import on_first_use
 if TYPE_CHECKING:
     from remuda.client.asynchronous.activity import Activity
     from remuda.client.asynchronous.cursor import Cursor
+    from remuda.client.asynchronous.ids import Blocks, Ids
     from remuda.client.asynchronous.jobs import Job, begin
     from remuda.client.asynchronous.listener import Listener, watch
     from remuda.client.asynchronous.many import execute_many
@@ -30,7 +31,9 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Activity",
+    "Blocks",
     "Cursor",
+    "Ids",
     "Job",
     "Listener",
     "Map",
@@ -52,7 +55,9 @@ __getattr__ = on_first_use(
     globals(),
     {
         "Activity": "remuda.client.asynchronous.activity",
+        "Blocks": "remuda.client.asynchronous.ids",
         "Cursor": "remuda.client.asynchronous.cursor",
+        "Ids": "remuda.client.asynchronous.ids",
         "Job": "remuda.client.asynchronous.jobs",
         "Listener": "remuda.client.asynchronous.listener",
         "Map": "remuda.client.asynchronous.map",

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from remuda.client.asynchronous import (
         Activity,
         Cursor,
+        Ids,
         Job,
         Listener,
         Map,
@@ -169,6 +170,12 @@ class Client:
         if cache is None:
             return asynchronous.Map(self._core, name, value_type, key_type)
         return asynchronous.NearMap(self._core, name, value_type, key_type, cache)
+
+    def ids(self, name: str, *, block: int = 1000) -> Ids:
+        """Unique numbers for keys: those of the sequence that a column of the map ``name`` has, or
+        of the sequence of this name. One request takes ``block`` of them. See ``Ids``; raises
+        InputError."""
+        return asynchronous.Ids(asynchronous.Blocks(self.sql, self.describe_map, name, block))
 
     async def sql(self, text: str, *params: Any, timeout: float | None = None) -> Cursor:
         """Run one statement; ``?`` stands for the parameters, which are given one by one:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from remuda.first_use import on_first_use
 
 if TYPE_CHECKING:
+    from remuda.client.blocking.ids import Ids
     from remuda.client.blocking.jobs import Job
     from remuda.client.blocking.listener import Listener
     from remuda.client.blocking.map import Map
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Activity",
+    "Ids",
     "Job",
     "Listener",
     "Map",
@@ -41,6 +43,7 @@ __getattr__ = on_first_use(
     globals(),
     {
         "Activity": "remuda.client.operations.activity",
+        "Ids": "remuda.client.blocking.ids",
         "Job": "remuda.client.blocking.jobs",
         "Listener": "remuda.client.blocking.listener",
         "Map": "remuda.client.blocking.map",

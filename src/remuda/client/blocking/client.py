@@ -25,6 +25,7 @@ from remuda.transaction.states import State
 if TYPE_CHECKING:
     from remuda.client.blocking import (
         Activity,
+        Ids,
         Job,
         Listener,
         Map,
@@ -176,6 +177,13 @@ class Client:
         ended, the next one waits. Raises InputError in a transaction, and what ``connect`` raises.
         """
         return blocking.Pipeline(self._core, in_flight)
+
+    def ids(self, name: str, *, block: int = 1000) -> Ids:
+        """Unique numbers for keys: those of the sequence that a column of the map ``name`` has, or
+        of the sequence of this name. One request takes ``block`` of them. See ``Ids``; raises
+        InputError."""
+        client = self._client
+        return blocking.Ids(asynchronous.Blocks(client.sql, client.describe_map, name, block))
 
     def sql(self, text: str, *params: Any, timeout: float | None = None) -> Cursor:
         """Run one statement; ``?`` stands for the parameters, which are given one by one:
