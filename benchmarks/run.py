@@ -20,6 +20,7 @@ NAMES = (
     "idle",
     "point",
     "postgres",
+    "copying",
     "tpc",
     "spark",
     "offload",

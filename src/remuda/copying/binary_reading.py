@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Final, TypeAlias
 
 import numpy as np
@@ -21,6 +21,12 @@ from remuda.postgres.binary_values import EPOCH_DAYS, EPOCH_MICROS
 from remuda.postgres.numeric_digits import decode_numeric
 from remuda.postgres.parameters import BINARY, decode
 
+_WIDTHS: Final = {
+    Kind.BOOLEAN: 1, Kind.SMALLINT: 2, Kind.INTEGER: 4, Kind.BIGINT: 8, Kind.REAL: 4,
+    Kind.DOUBLE: 8, Kind.DATE: 4, Kind.TIME: 8, Kind.TIMESTAMP: 8, Kind.TIMESTAMPTZ: 8,
+    Kind.UUID: 16, Kind.INTERVAL: 16,
+}  # fmt: skip
+"""Bytes of the values of a type."""
 SIGNATURE: Final = b"PGCOPY\n\xff\r\n\x00"
 _FLAGS: Final = struct.Struct("!Ii")
 _OIDS: Final = 1 << 16
@@ -39,6 +45,7 @@ class BinaryReader:
     def __init__(self, target: Target) -> None:
         self._target = target
         self._columns = [column_reader(column.type) for column in target.columns]
+        self._layout = _Layout([column.type for column in target.columns])
         self._waiting: list[bytes] = []
         self._size = 0
         self._enough = PIECE_SIZE
@@ -98,37 +105,40 @@ class BinaryReader:
 
     def _cut(self, data: bytes, at: int, lists: list[Values], *, final: bool) -> int:
         """Adds the values of all whole rows. The place behind the last one."""
-        wanted, size = len(lists), len(data)
-        appends = [each.append for each in lists]
-        count_at, length_at = _COUNT.unpack_from, _LENGTH.unpack_from
+        layout = self._layout
         while True:
-            begin = at
-            if size - at < 2:
-                return begin
-            (count,) = count_at(data, at)
-            at += 2
-            if count == -1:
-                self._ended = True
-                return at
-            if count != wanted:
-                raise self._error(
-                    f"row field count is {count}, expected {wanted}", len(lists[0]) + 1
-                )
-            for place, append in enumerate(appends):
-                if size - at < 4:
-                    return self._short(begin, lists, place, final=final)
-                (length,) = length_at(data, at)
-                at += 4
-                if length < 0:
-                    if length != -1:
-                        raise self._error("invalid field size", len(lists[place]) + 1, place)
-                    append(None)
-                    continue
-                end = at + length
-                if end > size:
-                    return self._short(begin, lists, place, final=final)
-                append(data[at:end])
-                at = end
+            at = layout.cut(data, at, lists)
+            behind = self._cut_one(data, at, lists, final=final)
+            if behind == at or self._ended:
+                return behind
+            at = behind
+
+    def _cut_one(self, data: bytes, at: int, lists: list[Values], *, final: bool) -> int:
+        """Adds the values of one row, of any form. The place behind it; ``at``: it is not whole."""
+        begin, size = at, len(data)
+        if size - at < 2:
+            return begin
+        (count,) = _COUNT.unpack_from(data, at)
+        at += 2
+        if count == -1:
+            self._ended = True
+            return at
+        if count != len(lists):
+            message = f"row field count is {count}, expected {len(lists)}"
+            raise self._error(message, len(lists[0]) + 1)
+        for place, values in enumerate(lists):
+            if size - at < 4:
+                return self._short(begin, lists, place, final=final)
+            (length,) = _LENGTH.unpack_from(data, at)
+            at += 4
+            if length < -1:
+                raise self._error("invalid field size", len(values) + 1, place)
+            end = at + max(length, 0)
+            if end > size:
+                return self._short(begin, lists, place, final=final)
+            values.append(None if length < 0 else data[at:end])
+            at = end
+        return at
 
     def _short(self, begin: int, lists: list[Values], place: int, *, final: bool) -> int:
         """The row at ``begin`` is not whole."""
@@ -165,6 +175,66 @@ class BinaryReader:
                 except DataError as error:
                     return row, error.met_at(context)
         raise AssertionError("one of the values is wrong")
+
+
+class _Layout:
+    """Rows whose values of fixed width are all there, cut with few calls for each row.
+
+    A row is steps: the lengths and values of columns of fixed width, then the length of the next
+    column, whose value is cut out.
+    """
+
+    def __init__(self, types: Sequence[SqlType]) -> None:
+        self._count = len(types)
+        self._steps: list[tuple[struct.Struct, tuple[int, ...], tuple[int, ...], int]] = []
+        """Of each: the layout, the places of its columns, their widths, and the column behind
+        them (-1: none)."""
+        code, places, widths = "!h", [], []
+        for place, sql_type in enumerate(types):
+            width = _WIDTHS.get(sql_type.kind)
+            if width is not None:
+                code += f"i{width}s"
+                places.append(place)
+                widths.append(width)
+                continue
+            step = struct.Struct(code + "i")
+            self._steps.append((step, tuple(places), tuple(widths), place))
+            code, places, widths = "!", [], []
+        if places:
+            self._steps.append((struct.Struct(code), tuple(places), tuple(widths), -1))
+
+    def cut(self, data: bytes, at: int, lists: list[Values]) -> int:
+        """Adds the values of rows up to the first one of another form, whose place it gives."""
+        size = len(data)
+        steps = [
+            (step.unpack_from, step.size, widths, 2 * len(places) + (not number), int(not number),
+             behind >= 0)
+            for number, (step, places, widths, behind) in enumerate(self._steps)
+        ]  # fmt: skip
+        whole = [lists[place].append for place in range(self._count)]
+        while True:
+            row: list[bytes | None] = []
+            place = at
+            for unpack, width, widths, last, first, more in steps:
+                if size - place < width:
+                    return at
+                found = unpack(data, place)
+                if first and found[0] != self._count:
+                    return at
+                if found[first:last:2] != widths:
+                    return at
+                place += width
+                row += found[first + 1 : last : 2]
+                if more:
+                    length = found[last]
+                    end = place + length
+                    if length < 0 or end > size:
+                        return at
+                    row.append(data[place:end])
+                    place = end
+            for append, value in zip(whole, row, strict=True):
+                append(value)
+            at = place
 
 
 def _after_header(data: bytes, *, final: bool) -> int | None:
@@ -208,13 +278,7 @@ def column_reader(sql_type: SqlType) -> ColumnReader:
     if sql_type.is_text:
         return _texts(sql_type)
     if sql_type.kind is Kind.DECIMAL:
-        return lambda values: values_to_array(
-            [
-                None if v is None else decimal_to_unscaled(decode_numeric(v), sql_type)
-                for v in values
-            ],
-            sql_type,
-        )
+        return _decimals(sql_type)
     return _general(sql_type)
 
 
@@ -293,6 +357,69 @@ def _texts(sql_type: SqlType) -> ColumnReader:
 
     general = _general(sql_type)
     return column
+
+
+_POWERS: Final = 10 ** np.arange(19, dtype=np.int64)
+_GROUP: Final = 4
+"""Decimal digits of one digit of PostgreSQL's NUMERIC."""
+_HEAD_WORDS: Final = 4
+_MINUS: Final = 0x4000
+
+
+def _decimals(sql_type: SqlType) -> ColumnReader:
+    def general(values: Values) -> pa.Array:
+        found = [
+            None if v is None else decimal_to_unscaled(decode_numeric(v), sql_type) for v in values
+        ]
+        return values_to_array(found, sql_type)
+
+    def column(values: Values) -> pa.Array:
+        if not sql_type.is_short_decimal:
+            return general(values)
+        sizes = np.fromiter((-1 if v is None else len(v) for v in values), np.int64, len(values))
+        numbers = np.zeros(len(values), np.int64)
+        for size in np.unique(sizes[sizes >= 0]).tolist():
+            places = np.flatnonzero(sizes == size)
+            found = _same_size([values[place] for place in places.tolist()], size, sql_type)
+            if found is None:
+                return general(values)  # it rounds, and tells errors
+            numbers[places] = found
+        validity = None
+        if (sizes < 0).any():
+            validity = pa.py_buffer(np.packbits(sizes >= 0, bitorder="little"))
+        return pa.Array.from_buffers(pa.int64(), len(values), [validity, pa.py_buffer(numbers)])
+
+    return column
+
+
+def _same_size(values: Values, size: int, sql_type: SqlType) -> np.ndarray | None:
+    """Unscaled numbers out of values of ``size`` bytes; None: one of them is no plain number of
+    the type, or has more digits."""
+    if size < 2 * _HEAD_WORDS or size % 2:
+        return None
+    words = np.frombuffer(b"".join(values), ">u2").reshape(len(values), -1)  # type: ignore[arg-type]
+    count, weight, sign = words[:, 0], words[:, 1].astype(np.int16).astype(np.int64), words[:, 2]
+    digits = words[:, _HEAD_WORDS:].astype(np.int64)
+    scale = sql_type.scale or 0
+    if (count != digits.shape[1]).any() or not np.isin(sign, (0, _MINUS)).all():
+        return None
+    if (digits > 9999).any() or (_GROUP * (weight + 1) + scale > 18).any():
+        return None
+    found = np.zeros(len(values), np.int64)
+    for place in range(digits.shape[1]):
+        power = _GROUP * (weight - place) + scale
+        if (power < -18).any():
+            return None
+        found += digits[:, place] * _POWERS[np.maximum(power, 0)]
+        small = np.flatnonzero(power < 0)
+        if len(small):
+            divisor = _POWERS[-power[small]]
+            if (digits[small, place] % divisor).any():
+                return None
+            found[small] += digits[small, place] // divisor - digits[small, place]
+    if (found >= 10 ** (sql_type.precision or 0)).any():
+        return None
+    return np.where(sign == _MINUS, -found, found)
 
 
 def _general(sql_type: SqlType) -> ColumnReader:
