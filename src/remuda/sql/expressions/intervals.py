@@ -53,7 +53,7 @@ def make_interval(binder: ExpressionBinder, node: ast.Call) -> Expression:
         name = _MAKE_NAMES[place] if place < len(_MAKE_NAMES) else ""
         value = argument
         if isinstance(argument, ast.Kwarg):
-            name, value = str(argument.this.name).lower(), argument.expression
+            name, value = argument.keyword.name.lower(), argument.value
         if name not in _MAKE_NAMES or name in given:
             raise binder.context.error(
                 UndefinedFunction,

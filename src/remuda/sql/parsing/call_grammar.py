@@ -230,7 +230,7 @@ class CallGrammar(ExpressionGrammar):
         if self.ahead().word in ("=>", ":=") and self.token.kind in (_WORD, *NAMES):
             name = self.label()
             self.advance()
-            return ast.Kwarg(this=name, expression=self.expression())
+            return ast.Kwarg(keyword=name, value=self.expression())
         value = self.expression()
         return self._null_treatment(value)
 
@@ -401,16 +401,22 @@ class CallGrammar(ExpressionGrammar):
         return ast.Window(**args)
 
     def _frame(self) -> ast.WindowSpec:
-        args: dict[str, object] = {"kind": self.advance().word.upper()}
+        kind = self.advance().word.upper()
+        upper, upper_side = None, ""
         if self.accept("between"):
-            args["start"], args["start_side"] = self._frame_bound()
+            lower, lower_side = self._frame_bound()
             self.expect("and")
-            args["end"], args["end_side"] = self._frame_bound()
+            upper, upper_side = self._frame_bound()
         else:
-            args["start"], args["start_side"] = self._frame_bound()
-        if self.accept("exclude"):
-            args["exclude"] = self._exclusion()
-        return ast.WindowSpec(**args)
+            lower, lower_side = self._frame_bound()
+        return ast.WindowSpec(
+            kind=kind,
+            lower=lower,
+            lower_side=lower_side,
+            upper=upper,
+            upper_side=upper_side,
+            exclude=self._exclusion() if self.accept("exclude") else "",
+        )
 
     def _exclusion(self) -> str:
         for words in (("current", "row"), ("no", "others"), ("group",), ("ties",)):
@@ -418,10 +424,10 @@ class CallGrammar(ExpressionGrammar):
                 return " ".join(words).upper()
         return self.fail()
 
-    def _frame_bound(self) -> tuple[object, str]:
+    def _frame_bound(self) -> tuple[ast.Node | str, str]:
         if self.accept("current", "row"):
             return "CURRENT ROW", ""
-        value: object = "UNBOUNDED"
+        value: ast.Node | str = "UNBOUNDED"
         if not (self.token.word == "unbounded" and self.ahead().word in _SIDE_WORDS):
             value = self.expression()
         else:

@@ -153,18 +153,19 @@ class QueryGrammar(RelationGrammar):
             self.expect("first", "by")
             columns = self._name_list()
             self.expect("set")
-            return ast.Search(kind=kind, expressions=columns, set_=self.name())
+            return ast.Search(kind=kind, columns=columns, set_=self.name())
         self.expect("cycle")
         columns = self._name_list()
         self.expect("set")
-        args: dict[str, Any] = {"set_": self.name()}
+        mark, to, default = self.name(), None, None
         if self.accept("to"):
-            args["to"] = self.expression()
+            to = self.expression()
             self.expect("default")
-            args["default"] = self.expression()
+            default = self.expression()
         self.expect("using")
-        args["using"] = self.name()
-        return ast.Search(kind="CYCLE", expressions=columns, **args)
+        return ast.Search(
+            kind="CYCLE", columns=columns, set_=mark, to=to, default=default, using=self.name()
+        )
 
     def _name_list(self) -> list[ast.Node]:
         found: list[ast.Node] = [self.name()]

@@ -218,15 +218,15 @@ class RelationGrammar(CallGrammar):
 
     def _sample(self) -> ast.Node:
         self.expect("tablesample")
-        args: dict[str, Any] = {"method": self.label()}
+        method, seed = self.label(), None
         self.expect("(")
-        args["percent"] = self.expression()
+        percent = self.expression()
         self.expect(")")
         if self.accept("repeatable"):
             self.expect("(")
-            args["seed"] = self.expression()
+            seed = self.expression()
             self.expect(")")
-        return ast.TableSample(**args)
+        return ast.TableSample(method=method, percent=percent, seed=seed)
 
     # --- aliases ---
 

@@ -29,7 +29,7 @@ class FrameBinder:
         self.context = context
         self.spec = spec
         self.place = place
-        self.unit = FrameUnit(str(spec.args.get("kind") or "RANGE").upper())
+        self.unit = FrameUnit(spec.kind)
         nowhere = Forbidding(context, f"window {self.unit.value}")
         self.binder = ExpressionBinder(context, Scope(), nowhere)
 
@@ -39,11 +39,10 @@ class FrameBinder:
 
     def _bounded(self, order: Sequence[tuple[Expression, bool]]) -> Frame:
         spec = self.spec
-        self.context.only(spec, "kind", "start", "start_side", "end", "end_side", "exclude")
-        start = _kind(spec.args.get("start"), spec.args.get("start_side"))
+        start = _kind(spec.lower, spec.lower_side)
         end = BoundKind.CURRENT_ROW
-        if spec.args.get("end") is not None:
-            end = _kind(spec.args["end"], spec.args.get("end_side"))
+        if spec.upper is not None:
+            end = _kind(spec.upper, spec.upper_side)
         self._check_kinds(start, end)
         if self.unit is FrameUnit.GROUPS and not order:
             raise self._wrong("GROUPS mode requires an ORDER BY clause")
@@ -63,10 +62,7 @@ class FrameBinder:
     # --- which ends go together ---
 
     def _exclusion(self) -> Exclusion:
-        exclude = self.spec.args.get("exclude")
-        if exclude is None:
-            return Exclusion.NO_OTHERS
-        return Exclusion(str(exclude.this if isinstance(exclude, ast.Node) else exclude).upper())
+        return Exclusion(self.spec.exclude) if self.spec.exclude else Exclusion.NO_OTHERS
 
     def _check_kinds(self, start: BoundKind, end: BoundKind) -> None:
         if start is BoundKind.UNBOUNDED_FOLLOWING:
@@ -76,7 +72,7 @@ class FrameBinder:
         if _KINDS.index(start) > _KINDS.index(end):
             if start is BoundKind.CURRENT_ROW:
                 raise self._wrong("frame starting from current row cannot have preceding rows")
-            if self.spec.args.get("end") is None:
+            if self.spec.upper is None:
                 raise self._wrong("frame starting from following row cannot end with current row")
             raise self._wrong("frame starting from following row cannot have preceding rows")
 
@@ -95,7 +91,8 @@ class FrameBinder:
         return value
 
     def _offset_node(self, side: str) -> ast.Node:
-        node: ast.Node = self.spec.args[side]
+        node = self.spec.lower if side == "start" else self.spec.upper
+        assert isinstance(node, ast.Node)
         column = node.find(ast.Column)
         if column is not None:
             raise self.context.error(

@@ -126,7 +126,7 @@ class RecursionBinder:
         self.common = common
         self.analyze = analyze
 
-    def bind(self, search: ast.Node | None = None) -> Callable[[], Logical]:
+    def bind(self, search: ast.Search | None = None) -> Callable[[], Logical]:
         """What makes the relation for each place that reads it; ``search`` is the clause SEARCH or
         CYCLE."""
         context, name = self.context, self.name

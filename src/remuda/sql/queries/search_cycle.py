@@ -18,7 +18,7 @@ _FIELD_OF_DEPTH: Final = "f1"
 
 
 def with_search(
-    context: Context, name: str, columns: Sequence[str], union: ast.Union, clause: ast.Node
+    context: Context, name: str, columns: Sequence[str], union: ast.Union, clause: ast.Search
 ) -> tuple[ast.Union, list[str]]:
     """The two terms with the columns of SEARCH or CYCLE, and the names of all columns. ``columns``
     are those that the query ``name`` has without. Raises NotSupported, SqlSyntaxError,
@@ -54,11 +54,11 @@ class _Clause:
     """What the clause says. ``names`` are those of the further columns; ``mark`` is the first of
     CYCLE, which is ``reached`` where a row came before."""
 
-    def __init__(self, context: Context, node: ast.Node, columns: Sequence[str]) -> None:
-        self._kind = str(node.args["kind"]).upper()
+    def __init__(self, context: Context, node: ast.Search, columns: Sequence[str]) -> None:
+        self._kind = node.kind
         what = "cycle" if self._kind == "CYCLE" else "search"
-        self._by = [identifier(column) for column in node.expressions]
-        for place in node.expressions:
+        self._by = [identifier(column) for column in node.columns]
+        for place in node.columns:
             column = identifier(place)
             if column not in columns:
                 raise context.error(
@@ -68,20 +68,20 @@ class _Clause:
                 raise context.error(
                     DuplicateColumn, f'{what} column "{column}" specified more than once', place
                 )
-        self.names = [identifier(node.args["set_"])]
+        self.names = [identifier(node.set_)]
         self.mark = ""
-        if self._kind == "CYCLE":
+        if node.using is not None:
             self.mark = self.names[0]
-            self.names.append(identifier(node.args["using"]))
+            self.names.append(identifier(node.using))
         for extra in self.names:
             if extra in columns or self.names.count(extra) > 1:
                 raise context.error(
                     SqlSyntaxError,
                     f'{what} column name "{extra}" already used in WITH query column list',
-                    node.args["set_"],
+                    node.set_,
                 )
-        self.reached = node.args.get("to") or ast.Boolean(this=True)
-        self._default = node.args.get("default") or ast.Boolean(this=False)
+        self.reached = node.to or ast.Boolean(this=True)
+        self._default = node.default or ast.Boolean(this=False)
 
     def _row(self, table: str, *before: ast.Node) -> ast.Node:
         fields = [*before, *(_column(table, column) for column in self._by)]

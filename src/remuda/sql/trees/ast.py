@@ -528,8 +528,11 @@ class Call(Node):
     Distinct may be among the arguments."""
 
 
-class Kwarg(Binary):
-    """``this => expression``; ``this``: an Identifier."""
+class Kwarg(TypedNode):
+    """``keyword => value``"""
+
+    keyword: Node
+    value: Node
 
 
 class Variadic(Node): ...
@@ -625,8 +628,16 @@ class Window(Node):
     ``spec``."""
 
 
-class WindowSpec(Node):
-    """``kind``, ``start``, ``start_side``, ``end``, ``end_side``, ``exclude``"""
+class WindowSpec(TypedNode):
+    """``ROWS BETWEEN lower lower_side AND upper upper_side EXCLUDE exclude``; a side is PRECEDING,
+    FOLLOWING, or empty behind CURRENT ROW."""
+
+    kind: str
+    lower: Node | str
+    lower_side: str
+    upper: Node | str | None = None
+    upper_side: str = ""
+    exclude: str = ""
 
 
 # --- queries ----------------------------------------------------------------------------------
@@ -670,9 +681,16 @@ class CTE(Node):
     """``this``: a query or a change, ``alias``, ``materialized``, ``search``: a Search behind it"""
 
 
-class Search(Node):
-    """SEARCH or CYCLE: ``kind``, ``expressions``: the columns, ``set_``; of CYCLE ``to``,
-    ``default``, ``using``"""
+class Search(TypedNode):
+    """``SEARCH kind FIRST BY columns SET set_``, or ``CYCLE columns SET set_ TO to DEFAULT default
+    USING using``; ``kind``: DEPTH, BREADTH or CYCLE."""
+
+    kind: str
+    columns: list[Node]
+    set_: Identifier
+    to: Node | None = None
+    default: Node | None = None
+    using: Identifier | None = None
 
 
 class Alias(Node):
@@ -704,8 +722,12 @@ class Join(Node):
     ``using_alias``. One without any of these words stands behind a comma."""
 
 
-class TableSample(Node):
-    """``method``: an Identifier, ``percent``, ``seed``"""
+class TableSample(TypedNode):
+    """``TABLESAMPLE method (percent) REPEATABLE (seed)``"""
+
+    method: Node
+    percent: Node
+    seed: Node | None = None
 
 
 class Into(Node): ...
