@@ -23,7 +23,7 @@ WAYS = {
 }
 OVER_ITS_OWN = {"RECOVER", "VIEW_INSTALL"}
 """Asked again over a connection that is made for it (``Forming._connected``), not by ``Peers``."""
-ALSO_TOLD = {"COMMIT_FINISH", "COPY_BEGIN", "MOVES_PAUSE"}
+ALSO_TOLD = {"ADVISORY_CLAIM", "COMMIT_FINISH", "COPY_BEGIN", "MOVES_PAUSE"}
 """Requests of which one form is told."""
 NAMES = {*control_pb2.RpcType.keys(), *data_pb2.RpcType.keys()}
 ANSWERS = {"ACK"}

@@ -205,6 +205,7 @@ WINGS = [
     "MapExpiry",
     "MapEviction",
     "ReadLeases",
+    "AdvisoryService",
     "Copies",
     "Receiving",
     "Giving",

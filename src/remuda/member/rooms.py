@@ -13,6 +13,7 @@ from uuid import UUID
 
 from remuda.config import MemberConfig
 from remuda.execution.pool import Pool
+from remuda.member.advisory.locks import AdvisoryService
 from remuda.member.base.core import Core
 from remuda.member.base.forwarding import Forwarding
 from remuda.member.base.loop_handoff import Hop
@@ -57,6 +58,7 @@ from remuda.member.statements.preparing import Preparing
 from remuda.member.statements.statements import Statements
 from remuda.member.statements.statistics_service import ClusterStatistics
 from remuda.member.system.activity_report import ActivityReport
+from remuda.member.system.advisory_rows import AdvisoryRows
 from remuda.member.system.profile_service import ProfileService
 from remuda.member.system.query_relations import QueryRelations
 from remuda.member.system.system_relations import SystemRelations
@@ -141,6 +143,7 @@ class Rooms:
             committing=self.transactions,
         )
         """Transactions of clients that are not committed yet."""
+        self.advisory = AdvisoryService(core, peers)
 
     # --- queries and statements -----------------------------------------------------------------
 
@@ -167,6 +170,7 @@ class Rooms:
             indexes=self.indexes,
             transactions=self.open.sessions,
             keys=self.open.keys,
+            advisory=self.advisory,
             leave=core.departure.drain,
             accept_lost=self.lost.accept,
             reading=self.reading,
@@ -208,6 +212,7 @@ class Rooms:
             statements=statements,
             queries=QueryRelations(core, self.system, self.profiles),
             activity=self.activity,
+            advisory=AdvisoryRows(core, peers, self.advisory),
         )
         self.snapshots = Snapshots(
             core,
@@ -292,6 +297,7 @@ class Rooms:
             self.expiry,
             self.eviction,
             self.read_leases,
+            self.advisory,
             self.copies,
             self.receiving,
             self.giving,

@@ -6,12 +6,12 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Final, TypeAlias
+from typing import TypeAlias
 
 from remuda.catalog.catalog import Catalog
 from remuda.catalog.statistics import StatisticsReader
 from remuda.datatypes.schema import Column, MapSchema
-from remuda.datatypes.sql import BOOLEAN, VARCHAR, SqlType
+from remuda.datatypes.sql import SqlType
 from remuda.errors import LimitExceeded, RemudaError
 from remuda.execution.evaluate.compile import evaluate_constant
 from remuda.limits import PLAN_CACHE_ENTRIES, PLAN_CACHE_SIZE_MAX, STATEMENT_LENGTH_MAX
@@ -41,7 +41,6 @@ from remuda.sql.parsing.parser import parse
 from remuda.sql.scope.statements import (
     AnalyzeStatement,
     Arbiter,
-    BackendSignal,
     BoundQuery,
     BoundStatement,
     CancelStatement,
@@ -60,7 +59,6 @@ from remuda.sql.scope.statements import (
     Repeats,
     SessionStatement,
     ShowStatement,
-    Sleep,
     SnapshotStatement,
     TruncateStatement,
 )
@@ -72,10 +70,6 @@ CACHED_TEXT_MAX = 16 * 1024
 ENTRY_SIZE = 4096
 OBJECTS_PER_ENCODED_BYTE = 8
 """Bytes of a plan as objects, per byte of its encoded form: measured, rounded up."""
-
-
-SHOWN_BY: Final[Mapping[type[ItemEffect], SqlType]] = {BackendSignal: BOOLEAN, Sleep: VARCHAR}
-"""Types of results of items that act, where these are not the types of their arguments."""
 
 
 @dataclass(frozen=True)
@@ -110,8 +104,7 @@ class PlannedQuery:
         """The columns of the result. Items that act show something else than the plan gives."""
         columns = list(self.columns)
         for effect in self.effects:
-            shows = SHOWN_BY.get(type(effect))
-            if shows is not None:
+            if (shows := effect.shows) is not None:
                 columns[effect.column] = replace(columns[effect.column], type=shows, nullable=True)
         return tuple(columns)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Final
@@ -87,6 +87,8 @@ class OpenTransaction:
     """Held by who writes, and by the commit."""
     choosing: asyncio.Lock = field(default_factory=asyncio.Lock)
     cursors: OpenCursors = field(default_factory=OpenCursors)
+    at_end: list[Callable[[], None]] = field(default_factory=list)
+    """Called when it has ended, in whatever way."""
 
     @property
     def isolation(self) -> Isolation:

@@ -153,6 +153,8 @@ class TransactionSessions:
         has failed."""
         transaction.state = state
         transaction.cursors.close_all()
+        while transaction.at_end:
+            transaction.at_end.pop()()
         if transaction.locked:
             self._committing.locks.release(transaction.id)
         if self._open.pop(transaction.name, None) is None:

@@ -52,7 +52,9 @@ Changed: TypeAlias = tuple[ClientSession, str]
 
 
 class Sessions:
-    def __init__(self, core: Core, plans: Plans, discard: Callable[[ClientChannel], None]) -> None:
+    def __init__(
+        self, core: Core, plans: Plans, discard: Sequence[Callable[[ClientChannel], None]]
+    ) -> None:
         """``discard`` frees what a session holds besides its values, for DISCARD ALL."""
         self._core = core
         self._plans = plans
@@ -75,7 +77,8 @@ class Sessions:
                     return session.with_prepared(name, None), "DEALLOCATE"
                 case DiscardTree(what):
                     if what == "ALL":
-                        self._discard(statement.channel)
+                        for each in self._discard:
+                            each(statement.channel)
                     return _discarded(session, what), f"DISCARD {what}"
                 case UnlistenTree():
                     return session, "UNLISTEN"

@@ -15,6 +15,7 @@ from remuda.errors import (
     RemudaError,
     TransientError,
 )
+from remuda.member.advisory.locks import AdvisoryService
 from remuda.member.base.core import Core, bug
 from remuda.member.base.loop_handoff import Hop
 from remuda.member.base.offload import Offload
@@ -31,6 +32,7 @@ from remuda.member.queries.cursors import Cursor, Results
 from remuda.member.queries.queries import Queries
 from remuda.member.sequences.calls import SequenceCalls
 from remuda.member.sequences.states import Sequences
+from remuda.member.sessions.advisory_calls import AdvisoryCalls
 from remuda.member.sessions.client_table import ClientTable
 from remuda.member.sessions.cursor_statements import CursorStatements, QueriesOfCursors
 from remuda.member.sessions.keys import KeyReader
@@ -108,6 +110,7 @@ class Statements(Wing):
         indexes: IndexService,
         transactions: TransactionSessions,
         keys: KeyReader,
+        advisory: AdvisoryService,
         leave: Callable[[], None],
         accept_lost: Callable[[], Awaitable[int]],
         reading: Offload,
@@ -147,7 +150,8 @@ class Statements(Wing):
         self._answered_above: dict[type, Answering] = {}
         of_cursors = QueriesOfCursors(queries, hop, self._runs.start, self._runs.active)
         self.cursors = CursorStatements(core, of_cursors, self._clients.get)
-        self._sessions = Sessions(core, plans, self.cursors.discard)
+        self._advisory = AdvisoryCalls(advisory, self._clients.get)
+        self._sessions = Sessions(core, plans, (self.cursors.discard, self._advisory.discard))
         self._transactions = TransactionStatements(core, transactions, self.cursors)
         transactions.on_timeout.append(self.cancel)
         self._definitions = Definitions(
@@ -203,6 +207,7 @@ class Statements(Wing):
         for cursor in list(client.cursors.values()):
             cursor.drop()
         client.held.close_all()
+        self._advisory.disconnected(client)
 
     def cancel(self, query: QueryId, error: RemudaError) -> None:
         """End a statement, if it runs."""
@@ -553,6 +558,7 @@ class Statements(Wing):
         start = await self._runs.start(run, found, values, INTERNAL_PAGE_ROWS)
         read = self._runs.pages(run, start, [])
         shape, rows = await self._control.signalled(statement, found, read)
+        await self._advisory.acted(statement, found, rows)
         shape, session = await acted(statement, found, shape, rows, self._transactions.set)
         statement.check()  # it may have been among those that it has ended
         results = self._results(statement, shape)

@@ -18,6 +18,7 @@ from remuda.member.base.core import Core
 from remuda.member.base.round import Gathered, no_answer
 from remuda.member.sessions.statement import Statement
 from remuda.member.system.activity_report import ActivityReport
+from remuda.member.system.advisory_rows import AdvisoryRows
 from remuda.query.ids import QueryId
 from remuda.query.wire import decode_query_id
 from remuda.rpc.messages import control_pb2
@@ -132,9 +133,10 @@ class Answers:
 
 
 class ActivityRelations:
-    def __init__(self, core: Core, report: ActivityReport) -> None:
+    def __init__(self, core: Core, report: ActivityReport, advisory: AdvisoryRows) -> None:
         self._core = core
         self._report = report
+        self._advisory = advisory
 
     def suppliers(self) -> dict[str, Callable[[Statement], Awaitable[Iterable[Row]]]]:
         return {
@@ -267,6 +269,7 @@ class ActivityRelations:
         answers = Answers(found)
         async for _, page in self._report.pages(found):
             yield self._pg_page(asking, answers, page or ())
+        yield await self._advisory.rows()
 
     def _pg_page(
         self, asking: Statement, answers: Answers, page: Sequence[Message.HeldLock]

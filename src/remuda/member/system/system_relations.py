@@ -35,6 +35,7 @@ from remuda.member.statements.statements import Statements
 from remuda.member.statements.statistics_service import ClusterStatistics
 from remuda.member.system.activity_relations import ActivityRelations
 from remuda.member.system.activity_report import ActivityReport
+from remuda.member.system.advisory_rows import AdvisoryRows
 from remuda.member.system.query_relations import QueryRelations
 from remuda.member.system.system_state import SystemState
 from remuda.rpc.messages import control_pb2
@@ -82,6 +83,7 @@ class SystemRelations:
         statements: Statements,
         queries: QueryRelations,
         activity: ActivityReport,
+        advisory: AdvisoryRows,
     ) -> None:
         self._indexes_known = indexes
         self._core = core
@@ -99,7 +101,7 @@ class SystemRelations:
             for name, relation in listed.items():
                 make = rows.get(name, lambda _: ())
                 supplies.register(relation.qualified, self._of_catalog(relation, make))
-        activities = ActivityRelations(core, activity)
+        activities = ActivityRelations(core, activity, advisory)
         live: dict[str, Callable[[Statement], Awaitable[Iterable[Row]]]] = {
             "sys.members": self._members,
             "sys.partitions": self._partitions,

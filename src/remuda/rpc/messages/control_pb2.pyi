@@ -86,6 +86,8 @@ class RpcType(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     KEYED_WRITE_END: _ClassVar[RpcType]
     KEYED_WRITE_WAITS: _ClassVar[RpcType]
     SEQUENCE: _ClassVar[RpcType]
+    ADVISORY_CLAIM: _ClassVar[RpcType]
+    ADVISORY_HELD: _ClassVar[RpcType]
     SEQUENCE_VOID: _ClassVar[RpcType]
 HANDSHAKE: RpcType
 ACK: RpcType
@@ -162,6 +164,8 @@ KEYED_WRITE: RpcType
 KEYED_WRITE_END: RpcType
 KEYED_WRITE_WAITS: RpcType
 SEQUENCE: RpcType
+ADVISORY_CLAIM: RpcType
+ADVISORY_HELD: RpcType
 SEQUENCE_VOID: RpcType
 
 class ControlHandshake(_message.Message):
@@ -1629,6 +1633,50 @@ class SequenceVoid(_message.Message):
     map_id: int
     generation: int
     def __init__(self, context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., map_id: _Optional[int] = ..., generation: _Optional[int] = ...) -> None: ...
+
+class AdvisoryClaim(_message.Message):
+    __slots__ = ("context", "member", "owner", "number", "pair", "key", "shared", "waits", "given_up")
+    CONTEXT_FIELD_NUMBER: _ClassVar[int]
+    MEMBER_FIELD_NUMBER: _ClassVar[int]
+    OWNER_FIELD_NUMBER: _ClassVar[int]
+    NUMBER_FIELD_NUMBER: _ClassVar[int]
+    PAIR_FIELD_NUMBER: _ClassVar[int]
+    KEY_FIELD_NUMBER: _ClassVar[int]
+    SHARED_FIELD_NUMBER: _ClassVar[int]
+    WAITS_FIELD_NUMBER: _ClassVar[int]
+    GIVEN_UP_FIELD_NUMBER: _ClassVar[int]
+    context: _common_pb2.Context
+    member: int
+    owner: str
+    number: int
+    pair: bool
+    key: int
+    shared: bool
+    waits: bool
+    given_up: bool
+    def __init__(self, context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., member: _Optional[int] = ..., owner: _Optional[str] = ..., number: _Optional[int] = ..., pair: _Optional[bool] = ..., key: _Optional[int] = ..., shared: _Optional[bool] = ..., waits: _Optional[bool] = ..., given_up: _Optional[bool] = ...) -> None: ...
+
+class AdvisoryAnswer(_message.Message):
+    __slots__ = ("context", "granted", "circle")
+    CONTEXT_FIELD_NUMBER: _ClassVar[int]
+    GRANTED_FIELD_NUMBER: _ClassVar[int]
+    CIRCLE_FIELD_NUMBER: _ClassVar[int]
+    context: _common_pb2.Context
+    granted: bool
+    circle: _containers.RepeatedCompositeFieldContainer[AdvisoryClaim]
+    def __init__(self, context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., granted: _Optional[bool] = ..., circle: _Optional[_Iterable[_Union[AdvisoryClaim, _Mapping]]] = ...) -> None: ...
+
+class AdvisoryHeld(_message.Message):
+    __slots__ = ("context", "any_view", "held", "waiting")
+    CONTEXT_FIELD_NUMBER: _ClassVar[int]
+    ANY_VIEW_FIELD_NUMBER: _ClassVar[int]
+    HELD_FIELD_NUMBER: _ClassVar[int]
+    WAITING_FIELD_NUMBER: _ClassVar[int]
+    context: _common_pb2.Context
+    any_view: bool
+    held: _containers.RepeatedCompositeFieldContainer[AdvisoryClaim]
+    waiting: _containers.RepeatedCompositeFieldContainer[AdvisoryClaim]
+    def __init__(self, context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., any_view: _Optional[bool] = ..., held: _Optional[_Iterable[_Union[AdvisoryClaim, _Mapping]]] = ..., waiting: _Optional[_Iterable[_Union[AdvisoryClaim, _Mapping]]] = ...) -> None: ...
 
 class KeyedWriteEnd(_message.Message):
     __slots__ = ("context", "query_id")

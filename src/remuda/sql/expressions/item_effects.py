@@ -1,6 +1,6 @@
 """Functions that act: ``pg_cancel_backend(pid)``, ``pg_terminate_backend(pid [, timeout])``,
-``set_config(name, value, local)``, ``pg_sleep(seconds)`` and ``statement_statistics_reset()``, also
-as ``pg_stat_statements_reset()``.
+``set_config(name, value, local)``, ``pg_sleep(seconds)``, those of advisory locks, and
+``statement_statistics_reset()``, also as ``pg_stat_statements_reset()``.
 
 They are no functions of the engine, which may compute a call twice, elsewhere or not at all. A call
 is an item of the outermost SELECT: the query gives its argument in its place (the pid, the value,
@@ -10,6 +10,7 @@ there, and puts in what became of it.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, NoReturn
 
@@ -17,7 +18,16 @@ from remuda.errors import NotSupported, UndefinedFunction
 from remuda.plan.expression import Expression
 from remuda.sql.expressions.expressions import ExpressionBinder, register_call
 from remuda.sql.scope.context import Context
-from remuda.sql.scope.statements import BackendSignal, ItemEffect, SettingChange, SignalKind, Sleep
+from remuda.sql.scope.statements import (
+    AdvisoryAct,
+    AdvisoryTest,
+    AdvisoryWait,
+    BackendSignal,
+    ItemEffect,
+    SettingChange,
+    SignalKind,
+    Sleep,
+)
 from remuda.sql.trees import ast
 
 _CANCEL: Final = "pg_cancel_backend"
@@ -26,8 +36,22 @@ _SET: Final = "set_config"
 _SLEEP: Final = "pg_sleep"
 _RESET: Final = "statement_statistics_reset"
 _PG_RESET: Final = "pg_stat_statements_reset"
+_UNLOCK_ALL: Final = "pg_advisory_unlock_all"
+_ADVISORY: Final = {
+    f"pg_{prefix}advisory_{act}{suffix}": (kind, bool(suffix), "xact" in act)
+    for prefix, act, kind in (
+        ("", "lock", AdvisoryAct.LOCK),
+        ("", "xact_lock", AdvisoryAct.LOCK),
+        ("try_", "lock", AdvisoryAct.TRY),
+        ("try_", "xact_lock", AdvisoryAct.TRY),
+        ("", "unlock", AdvisoryAct.UNLOCK),
+    )
+    for suffix in ("", "_shared")
+} | {_UNLOCK_ALL: (AdvisoryAct.UNLOCK_ALL, False, False)}
+"""By name: the act, whether the lock is shared, and whether it ends with the transaction."""
 _COUNTS: Final = {
     _CANCEL: (1,), _TERMINATE: (1, 2), _SET: (3,), _SLEEP: (1,), _RESET: (0,), _PG_RESET: (0,),
+    **{name: (0,) if name == _UNLOCK_ALL else (1, 2) for name in _ADVISORY},
 }  # fmt: skip
 _KINDS: Final = {
     _CANCEL: SignalKind.CANCEL,
@@ -42,6 +66,8 @@ _EXAMPLES: Final = {
     _SLEEP: "SELECT pg_sleep(1.5)",
     _RESET: "SELECT statement_statistics_reset()",
     _PG_RESET: "SELECT pg_stat_statements_reset()",
+    **{name: f"SELECT {name}(42)" for name in _ADVISORY},
+    _UNLOCK_ALL: f"SELECT {_UNLOCK_ALL}()",
 }
 
 
@@ -83,6 +109,8 @@ class EffectItems:
                 call,
             )
         alias = item.args["alias"] if isinstance(item, ast.Alias) else ast.name(name)
+        if name in _ADVISORY:
+            return ast.Alias(this=_lock_key(arguments), alias=alias)
         if not arguments:
             value: ast.Node = ast.Literal.number(0)
         else:
@@ -114,6 +142,11 @@ class EffectItems:
         name = _name(call)
         if name == _SLEEP:
             return Sleep(column)
+        if name in _ADVISORY:
+            act, shared, of_transaction = _ADVISORY[name]
+            tests = act in (AdvisoryAct.TRY, AdvisoryAct.UNLOCK)
+            made = AdvisoryTest if tests else AdvisoryWait
+            return made(column, act, shared, of_transaction)
         if name != _SET:
             return BackendSignal(column, _KINDS[name])
         setting, _, local = call.expressions
@@ -130,6 +163,22 @@ class EffectItems:
             node,
             hint=f"Write {_EXAMPLES[_SET]}. The value may be computed.",
         )
+
+
+def _lock_key(arguments: Sequence[ast.Node]) -> ast.Node:
+    """The key of an advisory lock as text; NULL if one of its numbers is NULL."""
+    if not arguments:
+        return ast.Literal(this="", is_string=True)
+    width = "bigint" if len(arguments) == 1 else "int"
+    text = ast.TypeName(this="text")
+    key, *rest = [
+        ast.Cast(operand=ast.Cast(operand=each, to=ast.TypeName(this=width)), to=text)
+        for each in arguments
+    ]
+    if not rest:
+        return key
+    comma = ast.Literal(this=",", is_string=True)
+    return ast.DPipe(this=ast.DPipe(this=key, expression=comma), expression=rest[0])
 
 
 def _called(item: ast.Node) -> ast.Call | None:

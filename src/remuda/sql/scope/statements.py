@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Literal, Protocol, TypeAlias, runtime_checkable
+from typing import ClassVar, Literal, Protocol, TypeAlias, runtime_checkable
 
 from remuda.catalog.edits import Edit
 from remuda.copying.options import CopyOptions
 from remuda.datatypes.index import IndexDefinition
 from remuda.datatypes.schema import Column, MapSchema, Namespace, ViewDefinition
-from remuda.datatypes.sql import SqlType
+from remuda.datatypes.sql import BOOLEAN, VARCHAR, SqlType
 from remuda.datatypes.values import PhysicalValue
 from remuda.errors import RemudaError
 from remuda.plan.expression import Literal as Constant
@@ -84,6 +84,7 @@ class BackendSignal:
     """``column`` of a result has the pids of clients. Each of them is signalled when all rows are
     there, and its place gets whether it was: BOOLEAN. ``RESET_STATEMENTS`` takes no pid."""
 
+    shows: ClassVar[SqlType | None] = BOOLEAN
     column: int
     kind: SignalKind
 
@@ -93,6 +94,8 @@ class SettingChange:
     """``column`` of a result has the value that a setting of the session takes with each row;
     ``local``: until the end of the transaction."""
 
+    shows: ClassVar[SqlType | None] = None
+    """The type of its results, where that is not the type of its arguments."""
     column: int
     name: str
     local: bool
@@ -103,10 +106,42 @@ class Sleep:
     """``column`` of a result has the seconds to wait for each row; its place gets an empty
     text."""
 
+    shows: ClassVar[SqlType | None] = VARCHAR
     column: int
 
 
-ItemEffect: TypeAlias = BackendSignal | SettingChange | Sleep
+class AdvisoryAct(Enum):
+    LOCK = "lock"
+    TRY = "try"
+    UNLOCK = "unlock"
+    UNLOCK_ALL = "unlock all"
+
+
+@dataclass(frozen=True, slots=True)
+class AdvisoryCall:
+    """``column`` of a result has the keys of advisory locks as texts: one number, or two with a
+    comma between them. ``of_transaction``: until its end."""
+
+    shows: ClassVar[SqlType | None] = VARCHAR
+    column: int
+    act: AdvisoryAct
+    shared: bool
+    of_transaction: bool
+
+
+@dataclass(frozen=True, slots=True)
+class AdvisoryWait(AdvisoryCall):
+    """Its places get empty texts."""
+
+
+@dataclass(frozen=True, slots=True)
+class AdvisoryTest(AdvisoryCall):
+    """Its places get whether the lock was taken, or was held."""
+
+    shows: ClassVar[SqlType | None] = BOOLEAN
+
+
+ItemEffect: TypeAlias = BackendSignal | SettingChange | Sleep | AdvisoryWait | AdvisoryTest
 
 
 @dataclass(frozen=True, slots=True)
