@@ -6,9 +6,9 @@ from __future__ import annotations
 import os
 import random
 import shutil
-import signal
 import socket
 import subprocess
+import tempfile
 from decimal import Decimal
 from pathlib import Path
 
@@ -36,15 +36,18 @@ TYPES = [sql.BIGINT, sql.VARCHAR, sql.decimal(12, 3), sql.BOOLEAN, sql.DOUBLE, s
 
 
 @pytest.fixture(scope="module")
-def postgres(tmp_path_factory):
+def postgres():
     if not (PROGRAMS / "initdb").exists():
         pytest.skip("PostgreSQL 15 is not installed")
-    top = tmp_path_factory.mktemp("postgres")
     user = "postgres" if os.geteuid() == 0 else None  # it refuses to run as root
-    if user is not None:
-        for folder in (top, *top.parents[:2]):
-            folder.chmod(0o755)
-        shutil.chown(top, user)
+    # Not below pytest's folder, which other users may not enter.
+    with tempfile.TemporaryDirectory(prefix="remuda-copy-", ignore_cleanup_errors=True) as top:
+        if user is not None:
+            shutil.chown(top, user)
+        yield from _server(Path(top), user)
+
+
+def _server(top, user):
     data = str(top / "data")
     initdb = [str(PROGRAMS / "initdb"), "-D", data, "-A", "trust", "-U", "postgres", "--no-sync",
               "-E", "UTF8", "--locale=C"]  # fmt: skip
@@ -52,16 +55,21 @@ def postgres(tmp_path_factory):
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    server = [str(PROGRAMS / "pg_ctl"), "-D", data, "-w", "-t", "60", "-l", str(top / "log"),
-              "-o", f"-p {port} -h 127.0.0.1 -k {top}"]  # fmt: skip
-    subprocess.run([*server, "start"], check=True, stdout=subprocess.DEVNULL, user=user, cwd=top)
+    control = [str(PROGRAMS / "pg_ctl"), "-D", data, "-w", "-t", "60", "-l", str(top / "log")]
+    options = f"-p {port} -h 127.0.0.1 -k {top}"
+    subprocess.run(
+        [*control, "-o", options, "start"],
+        check=True, stdout=subprocess.DEVNULL, user=user, cwd=top,
+    )  # fmt: skip
     try:
         address = f"host=127.0.0.1 port={port} user=postgres dbname=postgres"
         with psycopg.connect(address, autocommit=True) as connection:
             yield connection
     finally:
-        pid = int((top / "data" / "postmaster.pid").read_text().split()[0])
-        os.kill(pid, signal.SIGINT)
+        subprocess.run(
+            [*control, "-m", "fast", "stop"],
+            check=True, stdout=subprocess.DEVNULL, user=user, cwd=top,
+        )  # fmt: skip
 
 
 def random_options(chance, *, csv):

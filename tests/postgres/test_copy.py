@@ -11,6 +11,8 @@ from decimal import Decimal
 import psycopg
 import pytest
 
+from remuda.errors import NotSupported
+
 ROWS = [
     (1, "saw", Decimal("19.50"), True, dt.date(2024, 2, 29)),
     (2, 'a "quoted", text\\ with\ttabs\nand lines', None, False, None),
@@ -258,3 +260,11 @@ def test_values_of_all_types(connection, table):
         data = received(connection, f"COPY {source} TO STDOUT (FORMAT {form})")
         assert sent(connection, f"COPY {target} FROM STDIN (FORMAT {form})", data) == 2
         assert rows_of(connection, target) == rows_of(connection, source), form
+
+
+def test_clients_without_messages_for_copy_are_told(cluster, items):
+    with cluster.connect() as client:
+        for statement in ("COPY items TO STDOUT", "COPY items FROM STDIN"):
+            with pytest.raises(NotSupported, match="this client"):
+                client.sql(statement)
+        assert client.sql("SELECT 1").fetchall() == [(1,)]

@@ -33,6 +33,9 @@ _OIDS: Final = 1 << 16
 _COUNT: Final = struct.Struct("!h")
 _LENGTH: Final = struct.Struct("!i")
 
+_ROWS_AT_ONCE: Final = 4096
+"""Rows of the usual form between two others for which it pays to look for more of them."""
+
 Values: TypeAlias = list[bytes | None]
 
 
@@ -105,13 +108,20 @@ class BinaryReader:
 
     def _cut(self, data: bytes, at: int, lists: list[Values], *, final: bool) -> int:
         """Adds the values of all whole rows. The place behind the last one."""
-        layout = self._layout
+        if not lists:
+            return self._cut_one(data, at, lists, final=final)
         while True:
-            at = layout.cut(data, at, lists)
-            behind = self._cut_one(data, at, lists, final=final)
-            if behind == at or self._ended:
-                return behind
-            at = behind
+            before = len(lists[0])
+            at = self._layout.cut(data, at, lists)
+            # A look at the whole piece pays for many rows alone.
+            again = len(lists[0]) - before >= _ROWS_AT_ONCE
+            while True:
+                behind = self._cut_one(data, at, lists, final=final)
+                if behind == at or self._ended:
+                    return behind
+                at = behind
+                if again:
+                    break
 
     def _cut_one(self, data: bytes, at: int, lists: list[Values], *, final: bool) -> int:
         """Adds the values of one row, of any form. The place behind it; ``at``: it is not whole."""
@@ -178,63 +188,91 @@ class BinaryReader:
 
 
 class _Layout:
-    """Rows whose values of fixed width are all there, cut with few calls for each row.
+    """Cuts rows whose values of fixed width are all there, many at a time.
 
-    A row is steps: the lengths and values of columns of fixed width, then the length of the next
-    column, whose value is cut out.
+    One pass finds the places of the values of variable width, because each row tells where the next
+    one begins. Array operations check and take all others.
     """
 
     def __init__(self, types: Sequence[SqlType]) -> None:
         self._count = len(types)
-        self._steps: list[tuple[struct.Struct, tuple[int, ...], tuple[int, ...], int]] = []
-        """Of each: the layout, the places of its columns, their widths, and the column behind
-        them (-1: none)."""
-        code, places, widths = "!h", [], []
+        self._fixed: list[tuple[int, int, int, int]] = []
+        """Of each column of fixed width: its place, its width, the column of variable width in
+        front of it (-1: none), and the bytes between that one and its length."""
+        self._variable: list[int] = []
+        self._steps: list[int] = []
+        """Bytes in front of the values of these columns, from the end of the one before."""
+        between = _COUNT.size
         for place, sql_type in enumerate(types):
             width = _WIDTHS.get(sql_type.kind)
-            if width is not None:
-                code += f"i{width}s"
-                places.append(place)
-                widths.append(width)
-                continue
-            step = struct.Struct(code + "i")
-            self._steps.append((step, tuple(places), tuple(widths), place))
-            code, places, widths = "!", [], []
-        if places:
-            self._steps.append((struct.Struct(code), tuple(places), tuple(widths), -1))
+            if width is None:
+                self._variable.append(place)
+                self._steps.append(between + _LENGTH.size)
+                between = 0
+            else:
+                self._fixed.append((place, width, len(self._variable) - 1, between))
+                between += _LENGTH.size + width
+        self._tail = between
 
     def cut(self, data: bytes, at: int, lists: list[Values]) -> int:
         """Adds the values of rows up to the first one of another form, whose place it gives."""
-        size = len(data)
-        steps = [
-            (step.unpack_from, step.size, widths, 2 * len(places) + (not number), int(not number),
-             behind >= 0)
-            for number, (step, places, widths, behind) in enumerate(self._steps)
-        ]  # fmt: skip
-        whole = [lists[place].append for place in range(self._count)]
+        buffer = np.frombuffer(data, np.uint8)
+        if len(buffer) - at < _LENGTH.size:
+            return at
+        words = buffer.astype(np.int32)
+        lengths = words[:-3] << 24 | words[1:-2] << 16 | words[2:-1] << 8 | words[3:]
+        rows, begins, ends, behind = self._walk(lengths, len(data), at)
+        good = self._checked(lengths, rows, ends)
+        if good < len(rows):
+            behind = int(rows[good])
+        for place, width, before, between in self._fixed:
+            base = (rows if before < 0 else ends[before])[:good] + (between + _LENGTH.size)
+            values = np.ascontiguousarray(buffer[base[:, None] + np.arange(width)])
+            lists[place] += values.view(f"V{width}")[:, 0].tolist()
+        for place, first, last in zip(self._variable, begins, ends, strict=True):
+            pairs = zip(first[:good].tolist(), last[:good].tolist(), strict=True)
+            lists[place] += [data[a:b] for a, b in pairs]
+        return behind
+
+    def _walk(
+        self, lengths: np.ndarray, size: int, at: int
+    ) -> tuple[np.ndarray, list[np.ndarray], list[np.ndarray], int]:
+        """The places of the rows, where their values of variable width begin and end, and the place
+        behind the last row."""
+        read, steps, tail = lengths.data, self._steps, self._tail
+        rows: list[int] = []
+        found: list[int] = []
         while True:
-            row: list[bytes | None] = []
             place = at
-            for unpack, width, widths, last, first, more in steps:
-                if size - place < width:
-                    return at
-                found = unpack(data, place)
-                if first and found[0] != self._count:
-                    return at
-                if found[first:last:2] != widths:
-                    return at
-                place += width
-                row += found[first + 1 : last : 2]
-                if more:
-                    length = found[last]
-                    end = place + length
-                    if length < 0 or end > size:
-                        return at
-                    row.append(data[place:end])
-                    place = end
-            for append, value in zip(whole, row, strict=True):
-                append(value)
-            at = place
+            for step in steps:
+                place += step
+                length = read[place - 4] if place <= size else -1
+                if length < 0:
+                    break
+                found.append(place)
+                place += length
+            else:
+                place += tail
+                if at + 2 < place <= size:
+                    rows.append(at)
+                    at = place
+                    continue
+            break
+        width = len(steps)
+        begins = np.array(found[: len(rows) * width], np.int64).reshape(len(rows), width)
+        places = np.array(rows, np.int64)
+        columns = [np.ascontiguousarray(begins[:, number]) for number in range(width)]
+        ends = [column + lengths[column - 4] for column in columns]
+        return places, columns, ends, at
+
+    def _checked(self, lengths: np.ndarray, rows: np.ndarray, ends: list[np.ndarray]) -> int:
+        """How many of the rows have the form that the walk has taken them for."""
+        wrong = (lengths[rows] >> 16) != self._count
+        for _, width, before, between in self._fixed:
+            base = rows if before < 0 else ends[before]
+            wrong |= lengths[base + between] != width
+        places = np.flatnonzero(wrong)
+        return int(places[0]) if len(places) else len(rows)
 
 
 def _after_header(data: bytes, *, final: bool) -> int | None:

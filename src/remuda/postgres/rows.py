@@ -35,6 +35,7 @@ from remuda.postgres.binary_values import (
     binary_encoder,
 )
 from remuda.postgres.catalog_values import catalog_encoder
+from remuda.postgres.numeric_columns import short_decimals
 from remuda.postgres.text_values import text_encoder
 
 ColumnEncoder: TypeAlias = Callable[[pa.Array], pa.Array]
@@ -244,7 +245,19 @@ def _interval_column(_: SqlType, general: ColumnEncoder) -> ColumnEncoder:
     return column
 
 
+def _numeric_column(sql_type: SqlType, general: ColumnEncoder) -> ColumnEncoder:
+    if not sql_type.is_short_decimal or sql_type.digits is not None:
+        return general
+
+    def column(array: pa.Array) -> pa.Array:
+        found = short_decimals(array, sql_type) if pa.types.is_int64(array.type) else None
+        return general(array) if found is None else found
+
+    return column
+
+
 _BINARY: Final[dict[Kind, _Maker]] = {
+    Kind.DECIMAL: _numeric_column,
     Kind.BOOLEAN: _booleans(b"\x01", b"\x00"),
     Kind.TINYINT: _numbers("<i1", ">i2"),
     Kind.SMALLINT: _numbers("<i2", ">i2"),

@@ -43,8 +43,7 @@ def port_of(statement: Statement) -> CopyPort:
     if statement.copies is None:
         raise NotSupported(
             "COPY FROM STDIN and COPY TO STDOUT are not supported by this client",
-            hint="Use copy_from() or copy_to() of Remuda's client, \\copy of its shell, or a "
-            "client of PostgreSQL.",
+            hint="Connect with a client of PostgreSQL, such as psql or psycopg.",
         )
     return statement.copies
 
