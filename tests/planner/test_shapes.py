@@ -89,3 +89,26 @@ def test_a_key_of_a_parameter(plans: Any, golden: Any) -> None:
         plans.eq("store_sales.ss_ticket_number", plans.parameter(0, INTEGER)),
     )
     golden.check("planner/partial-key.golden", explain(plans.plan(scan)))
+
+
+def joined_sides(plans: Any, rows: int, *, only: int | None = None) -> int:
+    """Fragments of a join of two maps of so many rows; ``only``: of one key of the first."""
+    for name in ("flights", "carriers"):
+        plans.map(name, "id int, code int", "id", rows=rows, id=rows, code=rows)
+    joined = plans.where(
+        plans.join(plans.scan("flights"), plans.scan("carriers")),
+        plans.eq("flights.code", "carriers.code"),
+        *([] if only is None else [plans.eq("flights.code", only)]),
+    )
+    plan = plans.plan(plans.project(joined, id="flights.id", other="carriers.id"))
+    return explain(plan).count("Send gather")
+
+
+def test_two_small_maps_are_joined_at_the_initiator(plans: Any) -> None:
+    """One gather for each, side by side, and no message between the others."""
+    assert joined_sides(plans, 300) == 2
+
+
+def test_few_rows_of_large_maps_are_joined_where_they_are(plans: Any) -> None:
+    """An estimate behind a condition may be far too low."""
+    assert joined_sides(plans, 100_000, only=7) == 1

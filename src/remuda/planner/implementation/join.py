@@ -13,8 +13,9 @@ from collections.abc import Iterator
 
 from remuda.plan.expression import ColumnId
 from remuda.plan.logical import JoinKind
-from remuda.plan.physical import Distribution, Placement
-from remuda.planner.memo.candidate import Candidate, Group, JoinStep
+from remuda.plan.physical import Distribution, ExchangeKind, Placement
+from remuda.planner.memo.candidate import Candidate, ExchangeStep, Group, JoinStep
+from remuda.planner.memo.cost import EXCHANGE_START
 from remuda.planner.memo.group_operators import JoinOperator, Keys, Operator
 from remuda.planner.memo.properties import (
     ANYWHERE,
@@ -28,6 +29,8 @@ from remuda.planner.memo.properties import (
 from remuda.planner.memo.search import JoinKeys, Search
 
 Sides = tuple[Required, Required]
+SMALL_SIDES_ROWS = 1_000
+"""Rows of both sides together that are joined at the initiator if that is cheapest."""
 ALTERNATIVES_MAX = 6
 """Equivalent key tuples remembered in a distribution."""
 
@@ -50,6 +53,7 @@ def implement_hash_join(
         distribution = distribution_of_join(group, operator, left, right)
         matches = search.model.on_one(group.estimate.rows, distribution)
         cost = left.cost + right.cost + search.model.hash_join(probe, build, matches)
+        cost -= _together(left, right)
         yield Candidate(group, step, (left, right), distribution, cost, group.estimate.rows)
 
 
@@ -106,8 +110,19 @@ def _plans(
         if left is None or left.cost >= search.bound:
             continue
         right = search.best(inputs[1], right_required)
-        if right is not None and left.cost + right.cost < search.bound:
+        if right is not None and left.cost + right.cost - _together(left, right) < search.bound:
             yield left, right
+
+
+def _together(left: Candidate, right: Candidate) -> float:
+    """Both sides are gathered at the same moment, so one of the two starts costs no time."""
+    gathers = ExchangeKind.GATHER
+    both = _moved_by(left) is gathers and _moved_by(right) is gathers
+    return EXCHANGE_START if both else 0.0
+
+
+def _moved_by(side: Candidate) -> ExchangeKind | None:
+    return side.step.kind if isinstance(side.step, ExchangeStep) else None
 
 
 def _by_replica(
@@ -125,7 +140,8 @@ def _by_replica(
     if search.alone:
         return [(ANYWHERE, ANYWHERE)]
     full = operator.kind is JoinKind.FULL
-    central = [(AT_INITIATOR, AT_INITIATOR)] if group.central or group.replicated or full else []
+    meets = group.central or group.replicated or full or _small(inputs)
+    central = [(AT_INITIATOR, AT_INITIATOR)] if meets else []
     match required.placement:
         case Placement.SINGLETON:
             return central
@@ -140,6 +156,12 @@ def _by_replica(
             return central + ways
         case Placement.PARTITIONED:
             return [] if full else _partitioned_by_replica(group, operator, inputs, required)
+
+
+def _small(inputs: tuple[Group, ...]) -> bool:
+    """Whether both sides are so small that their rows hardly count, but messages do. By the rows of
+    the maps: an estimate behind conditions may be far too low."""
+    return sum(side.estimate.bound for side in inputs) <= SMALL_SIDES_ROWS
 
 
 def _partitioned_by_replica(
