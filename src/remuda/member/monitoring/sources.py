@@ -31,6 +31,10 @@ GAUGES: Final[Mapping[str, tuple[str, str]]] = {
     "clients": ("remuda_clients", "Connected clients."),
     "statements": ("remuda_statements_open", "Statements of clients that are open here."),
     "cursors": ("remuda_cursors", "Open cursors of clients."),
+    "advisory_locks": (
+        "remuda_advisory_locks",
+        "Advisory locks that clients of this member hold or wait for.",
+    ),
     "reads": ("remuda_reads", "Statements that read at a timestamp right now."),
     "queued": ("remuda_statements_queued", "Statements that wait for memory."),
     "on_spark": ("remuda_statements_on_spark", "Statements that run on Spark."),
