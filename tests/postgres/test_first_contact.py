@@ -3,6 +3,7 @@ get PostgreSQL's messages and SQLSTATEs."""
 
 from __future__ import annotations
 
+import asyncio
 import os
 import socket
 import struct
@@ -10,7 +11,9 @@ import subprocess
 
 import psycopg
 import pytest
+import sqlalchemy as sa
 from psycopg.pq import DiagnosticField
+from sqlalchemy.ext.asyncio import create_async_engine
 
 import remuda
 
@@ -173,6 +176,29 @@ def test_a_connection_that_is_lost_rolls_its_transaction_back(connect):
     assert other.execute("SELECT count(*) FROM lost").fetchone() == (0,)
     other.execute("INSERT INTO lost VALUES (1)")
     other.execute("DROP TABLE lost")
+
+
+@pytest.mark.parametrize("text", ["", ";", " ; ;", "-- a comment\n;", "/* ; */"])
+def test_an_empty_statement_is_answered_as_one(connection, text):
+    """SQLAlchemy's pool looks by such a one whether a connection of asyncpg lives."""
+    for result in (
+        connection.pgconn.exec_(text.encode()),
+        connection.pgconn.exec_params(text.encode(), []),
+    ):
+        assert result.status == psycopg.pq.ExecStatus.EMPTY_QUERY
+
+
+def test_a_pool_of_sqlalchemy_pings_connections_of_asyncpg(door):
+    async def ping() -> int:
+        url = f"postgresql+asyncpg://bob@{door['host']}:{door['port']}/shop"
+        engine = create_async_engine(url, pool_pre_ping=True, pool_size=1)
+        for _ in range(3):
+            async with engine.connect() as found:
+                one = (await found.execute(sa.text("SELECT 1"))).scalar_one()
+        await engine.dispose()
+        return one
+
+    assert asyncio.run(asyncio.wait_for(ping(), 60)) == 1
 
 
 # --- sizes ---------------------------------------------------------------------------------------

@@ -40,6 +40,7 @@ from remuda.session.planning import (
     PlannedQuery,
 )
 from remuda.session.settings import Meaning, setting_of
+from remuda.sql.parsing.parser import split_script
 from remuda.sql.scope.statements import (
     AnalyzeStatement,
     CancelStatement,
@@ -105,7 +106,7 @@ class Preparing:
         """``cursor`` gives the columns of an open cursor. Raises what planning raises,
         UndefinedType for parameters of unknown types, and InsufficientPrivilege."""
         check_declared(oids)
-        if is_blank(text):
+        if is_blank(text) or (text.rstrip().endswith(";") and not split_script(text)):
             return Prepared("", Manner.SESSION, oids, None, None)
         found, by = await self._planned(text, oids, user, session.meaning)
         self._core.access.check(user, found)
