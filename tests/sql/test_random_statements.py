@@ -84,6 +84,7 @@ def test_random_casts_paths_arrays_and_catalogs_end_without_internal_errors() ->
 
 
 @pytest.mark.soak
+@pytest.mark.timeout(7200)
 @pytest.mark.parametrize("part", range(IN_SOAK // PER_CLUSTER))
 def test_a_million_random_statements(part: int) -> None:
     made = (Statements, TypedStatements, WideStatements)[part % 3]
