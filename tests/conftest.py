@@ -186,6 +186,9 @@ def members_of_session() -> Iterator[remuda.Cluster]:
 
 def drop_everything(cluster: remuda.Cluster) -> None:
     with cluster.connect() as client:
+        schemas = client.sql("SELECT nspname FROM pg_namespace WHERE oid >= 16384").fetchall()
+        for (name,) in schemas:
+            client.sql(f'DROP SCHEMA "{name}" CASCADE')
         for kind, relation in (("VIEW", "sys.views"), ("TABLE", "sys.maps")):
             for (name,) in client.sql(f"SELECT name FROM {relation}").fetchall():
                 client.sql(f'DROP {kind} IF EXISTS "{name}" CASCADE')

@@ -23,6 +23,8 @@ class ErrorSubject:
     table: str = ""
     column: str = ""
     constraint: str = ""
+    namespace: str = ""
+    """The schema of the table; "" for ``public``."""
 
 
 @dataclass(frozen=True, slots=True)

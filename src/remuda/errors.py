@@ -126,6 +126,16 @@ class DuplicateMap(InputError):
     sqlstate = "42P07"
 
 
+class DuplicateSchema(InputError):
+    sqlstate = "42P06"
+
+
+class InvalidSchemaName(InputError):
+    """A name that is kept for schemas of the system."""
+
+    sqlstate = "42939"
+
+
 class TypeMismatch(InputError):
     sqlstate = "42804"
 

@@ -51,5 +51,7 @@ def test_file(path: Path, variant: tuple[str, remuda.Client]) -> None:
         assert run_file(path, execute, name) > 0
     finally:
         execute("RESET ALL")
+        for row in execute("SELECT nspname FROM pg_namespace WHERE oid >= 16384"):
+            execute(f'DROP SCHEMA "{row[0]}" CASCADE')
         for row in execute("SHOW TABLES"):
             execute(f'DROP TABLE "{row[0]}" CASCADE')

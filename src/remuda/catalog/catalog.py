@@ -12,21 +12,31 @@ from functools import cached_property
 from itertools import count
 from typing import Final
 
-from remuda.catalog.edits import DropMap, DropView, Edit, PutMap, PutView
+from remuda.catalog.edits import (
+    DropMap,
+    DropNamespace,
+    DropView,
+    Edit,
+    PutMap,
+    PutNamespace,
+    PutView,
+)
 from remuda.catalog.indexes import carried, same_rows
 from remuda.catalog.oids import FIRST_OID, allotted
 from remuda.catalog.staged_maps import is_staged
 from remuda.catalog.unique_guards import is_guards
 from remuda.datatypes.hashes.keyhash import is_key_type
 from remuda.datatypes.map_options import refuse_for_replicated
-from remuda.datatypes.schema import Column, MapSchema, Namespace, ViewDefinition
+from remuda.datatypes.schema import PUBLIC, Column, MapSchema, Namespace, ViewDefinition
 from remuda.datatypes.sql import Kind
 from remuda.errors import (
     DependentObjects,
     DuplicateColumn,
     DuplicateMap,
+    DuplicateSchema,
     InvalidDefinition,
     UndefinedMap,
+    UndefinedSchema,
 )
 
 COLUMNS_MAX: Final = 1600
@@ -120,16 +130,17 @@ class Catalog:
     def with_map(self, schema: MapSchema, *, if_not_exists: bool) -> tuple[Catalog, MapSchema]:
         """The catalog with a new map, and the map as it is now: with ``if_not_exists`` an existing
         map of the name stays, whatever its columns. Raises InvalidDefinition, DuplicateMap."""
+        self.check_namespace(schema.namespace)
         existing = self._by_name.get(schema.name)
         if existing is not None:
-            if if_not_exists:
+            if if_not_exists and existing.namespace == schema.namespace:
                 return self, existing
             raise DuplicateMap(f'map "{schema.name}" exists already')
         if schema.name in self._view_by_name:
             raise DuplicateMap(f'a view of the name "{schema.name}" exists already')
         version = self.version + 1
         made = _new_map(schema, version, 0)
-        changed = self._with(version, (*self.maps, made), self.views)
+        changed = self.following(version, (*self.maps, made), self.views)
         return changed, changed.get(made.name)
 
     def without_map(self, name: str, *, if_exists: bool) -> tuple[Catalog, MapSchema | None]:
@@ -184,18 +195,46 @@ class Catalog:
                     if view.view_id not in views:
                         view = replace(view, view_id=_new_id(version, number))
                     views[view.view_id] = view
+                case PutNamespace() | DropNamespace():
+                    continue
         names = [schema.name for schema in maps.values()] + [view.name for view in views.values()]
         for name in set(names):
             if names.count(name) > 1:
                 raise DuplicateMap(f'a map or view of the name "{name}" exists already')
-        return self._with(version, tuple(maps.values()), tuple(views.values()))
+        after = replace(self, namespaces=self._edited_namespaces(edits))
+        for schema in maps.values():
+            after.check_namespace(schema.namespace)
+        for view in views.values():
+            after.check_namespace(view.namespace)
+        return after.following(version, tuple(maps.values()), tuple(views.values()))
 
-    def _with(
+    def _edited_namespaces(self, edits: Sequence[Edit]) -> tuple[Namespace, ...]:
+        """Raises DuplicateSchema."""
+        found = {each.name: each for each in self.namespaces}
+        for edit in edits:
+            match edit:
+                case PutNamespace(namespace=namespace):
+                    if namespace.oid:
+                        found = {n: each for n, each in found.items() if each.oid != namespace.oid}
+                    if namespace.name in found:
+                        raise DuplicateSchema(f'schema "{namespace.name}" already exists')
+                    found[namespace.name] = namespace
+                case DropNamespace(name=name):
+                    found.pop(name, None)
+        return tuple(found.values())
+
+    def check_namespace(self, name: str) -> None:
+        """No relation is in a schema that is not there. Raises UndefinedSchema."""
+        if name != PUBLIC and name not in self.namespace_names:
+            raise UndefinedSchema(f'schema "{name}" does not exist')
+
+    def following(
         self, version: int, maps: tuple[MapSchema, ...], views: tuple[ViewDefinition, ...]
     ) -> Catalog:
         """The next version: new objects in it get OIDs."""
         known = {s.map_id for s in self.maps} | {v.view_id for v in self.views}
-        return Catalog(version, *allotted(maps, views, self.following_oid, known))
+        oid = self.following_oid
+        return Catalog(version, *allotted(maps, views, oid, known, self.namespaces))
 
 
 def undefined_map(name: str, names: Sequence[str]) -> UndefinedMap:

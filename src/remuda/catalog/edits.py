@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from remuda.datatypes.schema import MapSchema, ViewDefinition
+from remuda.datatypes.schema import MapSchema, Namespace, ViewDefinition
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,4 +34,19 @@ class DropView:
     name: str
 
 
-Edit: TypeAlias = PutMap | DropMap | PutView | DropView
+@dataclass(frozen=True, slots=True)
+class PutNamespace:
+    """A new schema (``oid`` is 0), or another name, owner or comment for the schema of that OID.
+    Further edits move its relations when it gets another name."""
+
+    namespace: Namespace
+
+
+@dataclass(frozen=True, slots=True)
+class DropNamespace:
+    """The relations that are in it are dropped by further edits, or refuse it."""
+
+    name: str
+
+
+Edit: TypeAlias = PutMap | DropMap | PutView | DropView | PutNamespace | DropNamespace

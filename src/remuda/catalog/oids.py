@@ -14,7 +14,7 @@ from typing import Final
 
 from remuda.catalog.staged_maps import is_staged
 from remuda.catalog.unique_guards import is_guards
-from remuda.datatypes.schema import MapSchema, ViewDefinition
+from remuda.datatypes.schema import PUBLIC, MapSchema, Namespace, ViewDefinition
 
 FIRST_OID: Final = 16384
 """PostgreSQL's first one for the objects of users."""
@@ -74,14 +74,19 @@ def allotted(
     views: Sequence[ViewDefinition],
     following: int,
     known: Collection[int] = (),
-) -> tuple[tuple[MapSchema, ...], tuple[ViewDefinition, ...], int]:
-    """All maps and views with OIDs, and the next OID that was never allotted.
+    namespaces: Sequence[Namespace] = (),
+) -> tuple[tuple[MapSchema, ...], tuple[ViewDefinition, ...], int, tuple[Namespace, ...]]:
+    """All maps, views and schemas with OIDs, and the next OID that was never allotted.
 
     An object that brings an OID (from a snapshot, or as a copy of another one) keeps it if nothing
     else has it. The objects of ``known``, the ids of maps and views that the catalog held before,
     come first. Maps that users do not see yet get theirs when they are shown.
     """
     allotment = Allotment(max(following, FIRST_OID))
+    numbered = tuple(
+        each if each.name == PUBLIC else replace(each, oid=allotment.keep(each.oid))
+        for each in sorted(namespaces, key=lambda each: not each.oid)
+    )
     shown = [schema for schema in maps if not (is_staged(schema) or is_guards(schema))]
     shown.sort(key=lambda schema: schema.map_id not in known)
     made = {schema.map_id: allotment.map(schema) for schema in shown}
@@ -91,4 +96,5 @@ def allotted(
         tuple(made.get(schema.map_id, schema) for schema in maps),
         tuple(seen[view.view_id] for view in views),
         allotment.following,
+        numbered,
     )

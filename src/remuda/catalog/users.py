@@ -1,8 +1,9 @@
 """Users, their roles, and the file that holds both.
 
-A role holds for one map, or for all (``*``). ``read``: SELECT and get. ``write``: INSERT, UPDATE,
-DELETE, put, jobs. ``admin``: both, and the definition of the map; for all maps also the cluster
-itself: making maps, cancelling queries of others, the state of members.
+A role holds for one map, for all maps of a schema (``sales.*``), or for all (``*``). ``read``:
+SELECT and get. ``write``: INSERT, UPDATE, DELETE, put, jobs. ``admin``: both, and the definition of
+the map; for all maps also the cluster itself: making maps, cancelling queries of others, the state
+of members.
 
 The file is JSON::
 
@@ -13,12 +14,14 @@ The file is JSON::
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Any, Final
 
 from remuda.catalog.passwords import PasswordHash, parse_hash
+from remuda.datatypes.schema import PUBLIC, prefix
 from remuda.errors import DuplicateObject, InputError, InsufficientPrivilege, UndefinedObject
 from remuda.formats import USERS_FILE
 
@@ -44,8 +47,8 @@ class User:
     settings: Mapping[str, str] = field(default_factory=dict)
 
     def has(self, role: Role, name: str) -> bool:
-        """``name``: a map, or ``ALL``."""
-        for scope in (name, ALL):
+        """``name``: a map, the scope of a schema, or ``ALL``."""
+        for scope in (name, ALL, _scope_around(name)):
             found = self.roles.get(scope)
             if found is not None and (role in found or Role.ADMIN in found):
                 return True
@@ -58,16 +61,38 @@ class User:
 
     def sees(self, name: str) -> bool:
         """Whether the map may be shown at all: with any role on it."""
-        return bool(self.roles.get(name) or self.roles.get(ALL))
+        return any(self.roles.get(scope) for scope in (name, ALL, _scope_around(name)))
+
+
+def schema_scope(namespace: str) -> str:
+    """The scope of the roles on all relations of a schema: ``sales.*``."""
+    return f"{prefix(namespace) or PUBLIC + '.'}*"
+
+
+_PREFIX: Final = re.compile(r'(?:"(?:[^"]|"")+"|[^".]+)\.')
+
+
+def _scope_around(name: str) -> str:
+    """The scope of the schema that a full name begins with; that of ``public`` without one."""
+    found = _PREFIX.match(name)
+    return f"{PUBLIC}.*" if found is None else f"{found[0]}*"
 
 
 def lacking(user: str, role: Role, name: str) -> InsufficientPrivilege:
-    scope = "all maps" if name == ALL else f'map "{name}"'
+    scope = _shown(name)
     return InsufficientPrivilege(
         f'user "{user}" lacks the role {role.value} on {scope}',
         hint=f"An administrator may give it: remuda user grant {user} {role.value} "
         f"{'--all' if name == ALL else f'--map {name}'}",
     )
+
+
+def _shown(scope: str) -> str:
+    if scope == ALL:
+        return "all maps"
+    if scope.endswith(".*"):
+        return f'all maps of schema "{scope[:-2]}"'
+    return f'map "{scope}"'
 
 
 def role_of(text: str) -> Role:
@@ -122,7 +147,7 @@ class Users:
         user = self.get(name)
         held = user.roles.get(scope, frozenset())
         if role not in held:
-            where = "all maps" if scope == ALL else f'map "{scope}"'
+            where = _shown(scope)
             raise UndefinedObject(f'user "{name}" does not have the role {role.value} on {where}')
         roles = {s: r for s, r in user.roles.items() if s != scope}
         if held - {role}:

@@ -280,6 +280,5 @@ class Namespace:
     one, and has one if something about it was changed."""
 
     name: str
-    owner: str = ""
     comment: str = ""
     oid: int = field(default=0, compare=False)

@@ -7,7 +7,7 @@ from typing import Final
 
 from remuda.datatypes.identifiers import quoted_name
 from remuda.datatypes.index import IndexDefinition
-from remuda.datatypes.schema import HIDDEN, NOT_NULL_GUARD, Check, Column, MapSchema
+from remuda.datatypes.schema import HIDDEN, NOT_NULL_GUARD, PUBLIC, Check, Column, MapSchema
 from remuda.datatypes.sql import SqlType
 from remuda.datatypes.texts.valuetext import part_text
 from remuda.datatypes.values import PhysicalValue
@@ -28,10 +28,10 @@ Values = Sequence[PhysicalValue]
 def null_value(schema: MapSchema, column: Column, row: Values | None = None) -> NotNullViolation:
     """``row``: all physical values of the row, where they are known."""
     return NotNullViolation(
-        f'null value in column "{column.name}" of relation "{schema.name}" '
+        f'null value in column "{column.name}" of relation "{schema.local}" '
         "violates not-null constraint",
         detail="" if row is None else _failing(schema, row),
-        subject=ErrorSubject(table=schema.name, column=column.name),
+        subject=_subject(schema, column=column.name),
     )
 
 
@@ -39,9 +39,9 @@ def broken_check(schema: MapSchema, check: Check, row: Values) -> ConstraintErro
     if check.name.startswith(NOT_NULL_GUARD):
         return null_value(schema, schema.column(check.name.removeprefix(NOT_NULL_GUARD)), row)
     return CheckViolation(
-        f'new row for relation "{schema.name}" violates check constraint "{check.name}"',
+        f'new row for relation "{schema.local}" violates check constraint "{check.name}"',
         detail=_failing(schema, row),
-        subject=ErrorSubject(table=schema.name, constraint=check.name),
+        subject=_subject(schema, constraint=check.name),
     )
 
 
@@ -60,7 +60,7 @@ def stored_twice(schema: MapSchema, index: IndexDefinition, values: Values) -> U
     return UniqueViolation(
         f'could not create unique index "{index.name}"',
         detail=f"{_key(schema, index.names, values)} is duplicated.",
-        subject=ErrorSubject(table=schema.name, constraint=index.name),
+        subject=_subject(schema, constraint=index.name),
     )
 
 
@@ -81,7 +81,7 @@ def _duplicate(
         f'duplicate key value violates unique constraint "{constraint}"',
         detail=f"{_key(schema, names, values)} already exists.",
         hint=hint,
-        subject=ErrorSubject(table=schema.name, constraint=constraint),
+        subject=_subject(schema, constraint=constraint),
     )
 
 
@@ -94,6 +94,11 @@ def _failing(schema: MapSchema, row: Values) -> str:
     texts = _texts([value for value, _ in shown], [sql_type for _, sql_type in shown])
     cut = [t if len(t) <= SHOWN_LENGTH else t[:SHOWN_LENGTH] + "..." for t in texts]
     return f"Failing row contains ({', '.join(cut)})."
+
+
+def _subject(schema: MapSchema, *, column: str = "", constraint: str = "") -> ErrorSubject:
+    namespace = "" if schema.namespace == PUBLIC else schema.namespace
+    return ErrorSubject(schema.local, column, constraint, namespace)
 
 
 def _texts(values: Values, types: Iterable[SqlType]) -> list[str]:

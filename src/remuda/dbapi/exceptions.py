@@ -18,8 +18,9 @@ class Warning(Exception):  # noqa: A001  (PEP 249's name)
 
 class Error(Exception):
     """The root of all errors. ``sqlstate``, ``detail`` and ``hint`` say more, and ``table_name``,
-    ``column_name`` and ``constraint_name`` tell which constraint is broken ("" when there is
-    nothing); ``__cause__`` is the RemudaError, if the error came from the cluster or the client."""
+    ``column_name``, ``constraint_name`` and ``schema_name`` tell which constraint is broken (""
+    when there is nothing); ``__cause__`` is the RemudaError, if the error came from the cluster or
+    the client."""
 
     def __init__(
         self,
@@ -34,6 +35,7 @@ class Error(Exception):
         self.table_name = named.table
         self.column_name = named.column
         self.constraint_name = named.constraint
+        self.schema_name = named.namespace or ("public" if named.table else "")
         self.sqlstate = sqlstate
         self.detail = detail
         self.hint = hint

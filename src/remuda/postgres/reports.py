@@ -38,7 +38,7 @@ def error_message(error: RemudaError, *, offset: int = 0, fatal: bool = False) -
             "H": error.hint,
             "P": "" if error.position is None else str(offset + error.position.offset + 1),
             "W": error.context,
-            "s": SCHEMA if table else "",
+            "s": "" if subject is None or not table else subject.namespace or SCHEMA,
             "t": table,
             "c": "" if subject is None else subject.column,
             "n": "" if subject is None else subject.constraint,

@@ -16,6 +16,7 @@ from google.protobuf.message import DecodeError
 from remuda.datatypes.index import IndexDefinition, IndexedColumn, IndexKind
 from remuda.datatypes.map_options import NO_OPTIONS, Eviction, MapOptions
 from remuda.datatypes.schema import (
+    PUBLIC,
     Check,
     Column,
     Default,
@@ -362,7 +363,7 @@ def encode_schema(schema: MapSchema) -> common_pb2.MapSchema:
         key=schema.key,
         partition_by=schema.partition_by,
         replicated=schema.replicated,
-        value_shape=schema.value_shape.value,
+        value_shape=_shape_word(schema),
         map_id=schema.map_id,
         version=schema.version,
         checks=[
@@ -385,6 +386,7 @@ def encode_schema(schema: MapSchema) -> common_pb2.MapSchema:
         key_comment=schema.key_comment or None,
         key_index_comment=schema.key_index_comment or None,
         sequence=None if schema.sequence is None else _encode_sequence(schema.sequence),
+        namespace=None if schema.namespace == PUBLIC else schema.namespace,
     )
 
 
@@ -395,7 +397,9 @@ def decode_schema(message: common_pb2.MapSchema) -> MapSchema:
         key=tuple(message.key),
         partition_by=tuple(message.partition_by),
         replicated=message.replicated,
-        value_shape=ValueShape(message.value_shape or ValueShape.ROW.value),
+        value_shape=ValueShape(
+            message.value_shape.removesuffix(_IN_A_SCHEMA) or ValueShape.ROW.value
+        ),
         map_id=message.map_id,
         version=message.version,
         checks=tuple(
@@ -412,7 +416,17 @@ def decode_schema(message: common_pb2.MapSchema) -> MapSchema:
         key_comment=message.key_comment,
         key_index_comment=message.key_index_comment,
         sequence=_decode_sequence(message.sequence) if message.HasField("sequence") else None,
+        namespace=message.namespace or PUBLIC,
     )
+
+
+_IN_A_SCHEMA: Final = " in a schema"
+
+
+def _shape_word(schema: MapSchema) -> str:
+    """A release that knows no schemas refuses the word for maps of other schemas than ``public``.
+    It would take their names for names in ``public``."""
+    return schema.value_shape.value + ("" if schema.namespace == PUBLIC else _IN_A_SCHEMA)
 
 
 def encode_view_definition(view: ViewDefinition) -> common_pb2.ViewDefinition:
@@ -425,6 +439,7 @@ def encode_view_definition(view: ViewDefinition) -> common_pb2.ViewDefinition:
         comment=view.comment or None,
         view_id=view.view_id,
         oid=view.oid or None,
+        namespace=None if view.namespace == PUBLIC else view.namespace,
     )
 
 
@@ -438,6 +453,7 @@ def decode_view_definition(message: common_pb2.ViewDefinition) -> ViewDefinition
         comment=message.comment,
         view_id=message.view_id,
         oid=message.oid,
+        namespace=message.namespace or PUBLIC,
     )
 
 
@@ -554,6 +570,8 @@ def encode_error(error: RemudaError) -> user_pb2.PBError:
         message.subject.table = subject.table
         message.subject.column = subject.column
         message.subject.constraint = subject.constraint
+        if subject.namespace:
+            message.subject.namespace = subject.namespace
     return message
 
 
@@ -566,7 +584,7 @@ def decode_error(message: user_pb2.PBError, statement: str | None = None) -> Rem
     subject = None
     if message.HasField("subject"):
         named = message.subject
-        subject = ErrorSubject(named.table, named.column, named.constraint)
+        subject = ErrorSubject(named.table, named.column, named.constraint, named.namespace)
     report = ErrorReport(
         kind=message.kind,
         sqlstate=message.sqlstate,

@@ -9,8 +9,16 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from remuda.catalog.catalog import Catalog
-from remuda.catalog.edits import DropMap, DropView, Edit, PutMap, PutView
-from remuda.catalog.users import ALL, Role, User, lacking
+from remuda.catalog.edits import (
+    DropMap,
+    DropNamespace,
+    DropView,
+    Edit,
+    PutMap,
+    PutNamespace,
+    PutView,
+)
+from remuda.catalog.users import ALL, Role, User, lacking, schema_scope
 from remuda.datatypes.schema import MapSchema, ViewDefinition
 from remuda.plan.logical import Logical, Recursion, Scan, Supplied
 from remuda.plan.sequence_calls import CURRVAL, SequenceCall
@@ -144,6 +152,11 @@ def _names(edit: Edit, catalog: Catalog) -> Iterator[str]:
             yield view.name
         case DropMap(name=name) | DropView(name=name):
             yield name
+        case PutNamespace(namespace=namespace):
+            yield from (schema_scope(s.name) for s in catalog.namespaces if s.oid == namespace.oid)
+            yield schema_scope(namespace.name)
+        case DropNamespace(name=name):
+            yield schema_scope(name)
 
 
 def _reads(plan: Logical, catalog: Catalog, but: int | None = None) -> Iterator[Need]:

@@ -8,6 +8,7 @@ from remuda.catalog.catalog import Catalog
 from remuda.errors import DataCorrupted, RemudaError
 from remuda.rpc import codec
 from remuda.rpc.messages import control_pb2
+from remuda.rpc.namespaces import decode_namespace, encode_namespace
 
 
 def catalog_text(catalog: Catalog) -> str:
@@ -16,6 +17,7 @@ def catalog_text(catalog: Catalog) -> str:
         maps=[codec.encode_schema(schema) for schema in catalog.shown.maps],
         views=[codec.encode_view_definition(view) for view in catalog.views],
         following_oid=catalog.following_oid,
+        namespaces=[encode_namespace(each) for each in catalog.namespaces],
     )
     return json_format.MessageToJson(state, preserving_proto_field_name=True, indent=None)
 
@@ -29,6 +31,7 @@ def read_catalog(text: str) -> Catalog:
             tuple(codec.decode_schema(each) for each in state.maps),
             tuple(codec.decode_view_definition(each) for each in state.views),
             state.following_oid,
+            tuple(decode_namespace(each) for each in state.namespaces),
         )
     except (json_format.ParseError, RemudaError, ValueError, KeyError) as problem:
         raise DataCorrupted(

@@ -23,6 +23,7 @@ from remuda.errors import DataCorrupted, RemudaError, UnknownFormat
 from remuda.limits import PARTITIONS
 from remuda.rpc import codec
 from remuda.rpc.messages import control_pb2
+from remuda.rpc.namespaces import decode_namespace
 from remuda.snapshot.log_rows import Packings, decode_batches
 from remuda.storage.chunks.layout import Layout
 from remuda.storage.format import records as log
@@ -43,6 +44,7 @@ def decode_catalog(state: bytes) -> Catalog:
         tuple(codec.decode_schema(m) for m in message.maps),
         tuple(codec.decode_view_definition(v) for v in message.views),
         message.following_oid,
+        tuple(decode_namespace(each) for each in message.namespaces),
     )
 
 

@@ -19,6 +19,7 @@ from remuda.sql.definitions.alter import bind_alter
 from remuda.sql.definitions.analyze import bind_analyze
 from remuda.sql.definitions.comments import bind_comment
 from remuda.sql.definitions.index_definitions import bind_create_index, bind_drop_index
+from remuda.sql.definitions.namespaces import bind_schema
 from remuda.sql.definitions.schemas import bind_create, bind_drop, bind_show
 from remuda.sql.definitions.sequences import bind_sequence
 from remuda.sql.expressions.expressions import ExpressionBinder, Forbidding
@@ -57,6 +58,12 @@ from remuda.sql.trees.cluster import (
 )
 from remuda.sql.trees.copy import CopyTree
 from remuda.sql.trees.cursors import CloseTree, FetchTree
+from remuda.sql.trees.namespaces import (
+    AlterSchemaTree,
+    CommentSchemaTree,
+    CreateSchemaTree,
+    DropSchemaTree,
+)
 from remuda.sql.trees.sequences import AlterSequenceTree, CreateSequenceTree
 from remuda.sql.trees.session import (
     DeallocateTree,
@@ -184,6 +191,10 @@ def _bind_other(context: Context, parsed: ParsedStatement) -> BoundStatement:
             return bind_copy(context, tree, _bind_inner)
         case CreateSequenceTree() | AlterSequenceTree() as tree:
             return bind_sequence(context, tree)
+        case (
+            CreateSchemaTree() | DropSchemaTree() | AlterSchemaTree() | CommentSchemaTree() as tree
+        ):
+            return bind_schema(context, tree, _bind_alone)
         case ShowTree() as tree:
             return bind_show(context, tree)
         case DropIndexTree() as tree:

@@ -9,7 +9,15 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from remuda.catalog.catalog import Catalog
-from remuda.catalog.edits import DropMap, DropView, Edit, PutMap, PutView
+from remuda.catalog.edits import (
+    DropMap,
+    DropNamespace,
+    DropView,
+    Edit,
+    PutMap,
+    PutNamespace,
+    PutView,
+)
 from remuda.cluster.decree import majority
 from remuda.cluster.lease import takeover_delay
 from remuda.datatypes.schema import MapSchema
@@ -29,6 +37,7 @@ from remuda.member.state.log import fields
 from remuda.rpc import codec
 from remuda.rpc.messages import control_pb2, user_pb2
 from remuda.rpc.messages.control_pb2 import RpcType
+from remuda.rpc.namespaces import decode_namespace, encode_namespace
 from remuda.rpc.transport import Request
 from remuda.storage.maps.map_store import MapStore
 
@@ -267,6 +276,7 @@ class CatalogService(Wing):
             maps=[codec.encode_schema(schema) for schema in catalog.maps],
             views=[codec.encode_view_definition(view) for view in catalog.views],
             following_oid=catalog.following_oid,
+            namespaces=[encode_namespace(each) for each in catalog.namespaces],
         )
 
     def _install(self, state: control_pb2.CatalogState) -> None:
@@ -280,6 +290,7 @@ class CatalogService(Wing):
             tuple(codec.decode_schema(m) for m in state.maps),
             tuple(codec.decode_view_definition(v) for v in state.views),
             state.following_oid,
+            tuple(decode_namespace(each) for each in state.namespaces),
         )
         gone = [map_id for map_id in core.stores if catalog.find_id(map_id) is None]
         # All stores are made before anything is taken over: a schema that cannot be stored must
@@ -326,6 +337,10 @@ def _fill_edit(message: control_pb2.CatalogEdit, edit: Edit) -> None:
             message.put_view.CopyFrom(codec.encode_view_definition(view))
         case DropView(name=name):
             message.drop_view = name
+        case PutNamespace(namespace=namespace):
+            message.put_namespace.CopyFrom(encode_namespace(namespace))
+        case DropNamespace(name=name):
+            message.drop_namespace = name
 
 
 def _read_edit(message: control_pb2.CatalogEdit) -> Edit:
@@ -335,4 +350,8 @@ def _read_edit(message: control_pb2.CatalogEdit) -> Edit:
         return DropMap(message.drop_map)
     if message.HasField("put_view"):
         return PutView(codec.decode_view_definition(message.put_view))
+    if message.HasField("put_namespace"):
+        return PutNamespace(decode_namespace(message.put_namespace))
+    if message.HasField("drop_namespace"):
+        return DropNamespace(message.drop_namespace)
     return DropView(message.drop_view)

@@ -78,7 +78,8 @@ class IndexService(Wing):
 
         def added(schema: MapSchema) -> MapSchema:
             for other in self._core.catalog.maps:
-                if any(index.name == name for index in other.indexes):
+                beside = other.namespace == schema.namespace
+                if beside and any(index.name == name for index in other.indexes):
                     raise DuplicateObject(f'index "{name}" exists already')
             return with_index(schema, found.definition)
 

@@ -171,7 +171,7 @@ class Check(_message.Message):
     def __init__(self, name: _Optional[str] = ..., text: _Optional[str] = ..., oid: _Optional[int] = ..., comment: _Optional[str] = ...) -> None: ...
 
 class ViewDefinition(_message.Message):
-    __slots__ = ("name", "text", "columns", "uses", "comment", "view_id", "names", "oid")
+    __slots__ = ("name", "text", "columns", "uses", "comment", "view_id", "names", "oid", "namespace")
     NAME_FIELD_NUMBER: _ClassVar[int]
     TEXT_FIELD_NUMBER: _ClassVar[int]
     COLUMNS_FIELD_NUMBER: _ClassVar[int]
@@ -180,6 +180,7 @@ class ViewDefinition(_message.Message):
     VIEW_ID_FIELD_NUMBER: _ClassVar[int]
     NAMES_FIELD_NUMBER: _ClassVar[int]
     OID_FIELD_NUMBER: _ClassVar[int]
+    NAMESPACE_FIELD_NUMBER: _ClassVar[int]
     name: str
     text: str
     columns: _containers.RepeatedCompositeFieldContainer[Column]
@@ -188,7 +189,8 @@ class ViewDefinition(_message.Message):
     view_id: int
     names: _containers.RepeatedScalarFieldContainer[str]
     oid: int
-    def __init__(self, name: _Optional[str] = ..., text: _Optional[str] = ..., columns: _Optional[_Iterable[_Union[Column, _Mapping]]] = ..., uses: _Optional[_Iterable[str]] = ..., comment: _Optional[str] = ..., view_id: _Optional[int] = ..., names: _Optional[_Iterable[str]] = ..., oid: _Optional[int] = ...) -> None: ...
+    namespace: str
+    def __init__(self, name: _Optional[str] = ..., text: _Optional[str] = ..., columns: _Optional[_Iterable[_Union[Column, _Mapping]]] = ..., uses: _Optional[_Iterable[str]] = ..., comment: _Optional[str] = ..., view_id: _Optional[int] = ..., names: _Optional[_Iterable[str]] = ..., oid: _Optional[int] = ..., namespace: _Optional[str] = ...) -> None: ...
 
 class Index(_message.Message):
     __slots__ = ("name", "kind", "columns", "descending", "index_id", "ready", "unique", "constraint", "nulls_equal", "oid", "constraint_oid", "comment", "constraint_comment")
@@ -241,7 +243,7 @@ class MapOptions(_message.Message):
     def __init__(self, ttl: _Optional[int] = ..., max_idle: _Optional[int] = ..., eviction: _Optional[str] = ..., max_entries: _Optional[int] = ..., max_bytes: _Optional[int] = ..., async_backups: _Optional[bool] = ..., change_retention: _Optional[int] = ..., change_retention_bytes: _Optional[int] = ...) -> None: ...
 
 class MapSchema(_message.Message):
-    __slots__ = ("name", "columns", "key", "partition_by", "replicated", "value_shape", "map_id", "version", "checks", "comment", "columns_made", "key_name", "oid", "key_oid", "key_index_oid", "key_comment", "key_index_comment", "indexes", "options", "sequence")
+    __slots__ = ("name", "columns", "key", "partition_by", "replicated", "value_shape", "map_id", "version", "checks", "comment", "columns_made", "key_name", "oid", "key_oid", "key_index_oid", "key_comment", "key_index_comment", "indexes", "options", "sequence", "namespace")
     NAME_FIELD_NUMBER: _ClassVar[int]
     COLUMNS_FIELD_NUMBER: _ClassVar[int]
     KEY_FIELD_NUMBER: _ClassVar[int]
@@ -262,6 +264,7 @@ class MapSchema(_message.Message):
     INDEXES_FIELD_NUMBER: _ClassVar[int]
     OPTIONS_FIELD_NUMBER: _ClassVar[int]
     SEQUENCE_FIELD_NUMBER: _ClassVar[int]
+    NAMESPACE_FIELD_NUMBER: _ClassVar[int]
     name: str
     columns: _containers.RepeatedCompositeFieldContainer[Column]
     key: _containers.RepeatedScalarFieldContainer[str]
@@ -282,7 +285,18 @@ class MapSchema(_message.Message):
     indexes: _containers.RepeatedCompositeFieldContainer[Index]
     options: MapOptions
     sequence: Sequence
-    def __init__(self, name: _Optional[str] = ..., columns: _Optional[_Iterable[_Union[Column, _Mapping]]] = ..., key: _Optional[_Iterable[str]] = ..., partition_by: _Optional[_Iterable[str]] = ..., replicated: _Optional[bool] = ..., value_shape: _Optional[str] = ..., map_id: _Optional[int] = ..., version: _Optional[int] = ..., checks: _Optional[_Iterable[_Union[Check, _Mapping]]] = ..., comment: _Optional[str] = ..., columns_made: _Optional[int] = ..., key_name: _Optional[str] = ..., oid: _Optional[int] = ..., key_oid: _Optional[int] = ..., key_index_oid: _Optional[int] = ..., key_comment: _Optional[str] = ..., key_index_comment: _Optional[str] = ..., indexes: _Optional[_Iterable[_Union[Index, _Mapping]]] = ..., options: _Optional[_Union[MapOptions, _Mapping]] = ..., sequence: _Optional[_Union[Sequence, _Mapping]] = ...) -> None: ...
+    namespace: str
+    def __init__(self, name: _Optional[str] = ..., columns: _Optional[_Iterable[_Union[Column, _Mapping]]] = ..., key: _Optional[_Iterable[str]] = ..., partition_by: _Optional[_Iterable[str]] = ..., replicated: _Optional[bool] = ..., value_shape: _Optional[str] = ..., map_id: _Optional[int] = ..., version: _Optional[int] = ..., checks: _Optional[_Iterable[_Union[Check, _Mapping]]] = ..., comment: _Optional[str] = ..., columns_made: _Optional[int] = ..., key_name: _Optional[str] = ..., oid: _Optional[int] = ..., key_oid: _Optional[int] = ..., key_index_oid: _Optional[int] = ..., key_comment: _Optional[str] = ..., key_index_comment: _Optional[str] = ..., indexes: _Optional[_Iterable[_Union[Index, _Mapping]]] = ..., options: _Optional[_Union[MapOptions, _Mapping]] = ..., sequence: _Optional[_Union[Sequence, _Mapping]] = ..., namespace: _Optional[str] = ...) -> None: ...
+
+class Namespace(_message.Message):
+    __slots__ = ("name", "comment", "oid")
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    COMMENT_FIELD_NUMBER: _ClassVar[int]
+    OID_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    comment: str
+    oid: int
+    def __init__(self, name: _Optional[str] = ..., comment: _Optional[str] = ..., oid: _Optional[int] = ...) -> None: ...
 
 class Member(_message.Message):
     __slots__ = ("number", "uuid", "host", "user_port", "control_port", "data_port", "labels", "former")

@@ -585,14 +585,16 @@ class PBError(_message.Message):
     def __init__(self, error_id: _Optional[str] = ..., endpoint: _Optional[_Union[DrillbitEndpoint, _Mapping]] = ..., error_type: _Optional[_Union[PBError.ErrorType, str]] = ..., message: _Optional[str] = ..., exception: _Optional[_Union[ExceptionWrapper, _Mapping]] = ..., parsing_error: _Optional[_Iterable[_Union[ParsingError, _Mapping]]] = ..., kind: _Optional[str] = ..., sqlstate: _Optional[str] = ..., detail: _Optional[str] = ..., hint: _Optional[str] = ..., member: _Optional[str] = ..., position: _Optional[_Union[_common_pb2.Position, _Mapping]] = ..., subject: _Optional[_Union[ErrorSubject, _Mapping]] = ..., may_have_run: _Optional[bool] = ..., context: _Optional[str] = ...) -> None: ...
 
 class ErrorSubject(_message.Message):
-    __slots__ = ("table", "column", "constraint")
+    __slots__ = ("table", "column", "constraint", "namespace")
     TABLE_FIELD_NUMBER: _ClassVar[int]
     COLUMN_FIELD_NUMBER: _ClassVar[int]
     CONSTRAINT_FIELD_NUMBER: _ClassVar[int]
+    NAMESPACE_FIELD_NUMBER: _ClassVar[int]
     table: str
     column: str
     constraint: str
-    def __init__(self, table: _Optional[str] = ..., column: _Optional[str] = ..., constraint: _Optional[str] = ...) -> None: ...
+    namespace: str
+    def __init__(self, table: _Optional[str] = ..., column: _Optional[str] = ..., constraint: _Optional[str] = ..., namespace: _Optional[str] = ...) -> None: ...
 
 class ResultColumnMetadata(_message.Message):
     __slots__ = ("catalog_name", "schema_name", "table_name", "column_name", "label", "data_type", "is_nullable", "precision", "scale", "signed", "display_size", "is_aliased", "searchability", "updatability", "auto_increment", "case_sensitivity", "sortable", "class_name", "is_currency")

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final
 
 from remuda.catalog.catalog import Catalog
-from remuda.catalog.pg_objects import SCHEMAS, Relation, relations
+from remuda.catalog.pg_objects import SCHEMAS, Relation, relations, schemas
 from remuda.catalog.pg_types import data_type, udt_name
 from remuda.catalog.system_relations import DATABASE, OWNER, PUBLIC
 from remuda.datatypes.schema import Column, MapSchema
@@ -26,8 +26,8 @@ def _answer(value: bool) -> str:
     return "YES" if value else "NO"
 
 
-def schemata(_catalog: Catalog) -> Iterator[Row]:
-    for name in SCHEMAS:
+def schemata(catalog: Catalog) -> Iterator[Row]:
+    for name, _ in schemas(catalog):
         yield DATABASE, name, OWNER, None, None, None, None
 
 
@@ -63,7 +63,7 @@ def sequences(catalog: Catalog) -> Iterator[Row]:
             continue  # PostgreSQL does not list those of identity columns either
         bits = _INTEGER_BITS[RANGES[options.type][0].kind]
         yield (
-            DATABASE, PUBLIC, schema.name, options.type, bits, 2, 0,
+            DATABASE, schema.namespace, schema.local, options.type, bits, 2, 0,
             *map(str, (options.start, options.minimum, options.maximum, options.increment)),
             _answer(options.cycle),
         )  # fmt: skip
@@ -127,21 +127,26 @@ def _number(t: SqlType) -> tuple[int | None, int | None, int | None]:
 def views(catalog: Catalog) -> Iterator[Row]:
     for view in catalog.views:
         yield (
-            DATABASE, PUBLIC, view.name, view.text + ";", "NONE", "NO", "NO", "NO", "NO", "NO",
+            DATABASE, view.namespace, view.local, view.text + ";", "NONE",
+            "NO", "NO", "NO", "NO", "NO",
         )  # fmt: skip
 
 
 def view_table_usage(catalog: Catalog) -> Iterator[Row]:
     for view in catalog.views:
         for name in view.uses:
-            yield DATABASE, PUBLIC, view.name, DATABASE, PUBLIC, name
+            used = catalog.find(name) or catalog.find_view(name)
+            if used is not None:
+                found = used.namespace, used.local
+                yield DATABASE, view.namespace, view.local, DATABASE, *found
 
 
 def table_constraints(catalog: Catalog) -> Iterator[Row]:
     for schema in catalog.tables:
         for name, kind in _constraints(schema):
             yield (
-                DATABASE, PUBLIC, name, DATABASE, PUBLIC, schema.name, kind, "NO", "NO", "YES",
+                DATABASE, schema.namespace, name, DATABASE, schema.namespace, schema.local,
+                kind, "NO", "NO", "YES",
                 "YES" if kind == "UNIQUE" else None,
             )  # fmt: skip
 
@@ -170,7 +175,8 @@ def key_column_usage(catalog: Catalog) -> Iterator[Row]:
         for constraint, columns in _keys(schema):
             for place, name in enumerate(columns, 1):
                 yield (
-                    DATABASE, PUBLIC, constraint, DATABASE, PUBLIC, schema.name, name, place, None,
+                    DATABASE, schema.namespace, constraint, DATABASE, schema.namespace,
+                    schema.local, name, place, None,
                 )  # fmt: skip
 
 
@@ -185,21 +191,22 @@ def _keys(schema: MapSchema) -> Iterator[tuple[str, tuple[str, ...]]]:
 
 def constraint_column_usage(catalog: Catalog) -> Iterator[Row]:
     for schema in catalog.tables:
+        where = schema.namespace
         for constraint, columns in _keys(schema):
             for name in columns:
-                yield DATABASE, PUBLIC, schema.name, name, DATABASE, PUBLIC, constraint
+                yield DATABASE, where, schema.local, name, DATABASE, where, constraint
         for check in schema.checks:
             for position in condition_columns(schema, check):
                 name = schema.columns[position].name
-                yield DATABASE, PUBLIC, schema.name, name, DATABASE, PUBLIC, check.name
+                yield DATABASE, where, schema.local, name, DATABASE, where, check.name
 
 
 def check_constraints(catalog: Catalog) -> Iterator[Row]:
     for schema in catalog.tables:
         for check in schema.checks:
-            yield DATABASE, PUBLIC, check.name, f"({check.text})"
+            yield DATABASE, schema.namespace, check.name, f"({check.text})"
         for name, column in _not_nulls(schema):
-            yield DATABASE, PUBLIC, name, f"{column} IS NOT NULL"
+            yield DATABASE, schema.namespace, name, f"{column} IS NOT NULL"
 
 
 def _nothing(_catalog: Catalog) -> Iterable[Row]:

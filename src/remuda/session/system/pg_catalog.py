@@ -12,13 +12,14 @@ from remuda.catalog.pg_objects import (
     HEAP,
     OWNER_OID,
     PG_CATALOG_OID,
-    SCHEMAS,
     Relation,
     comments,
     index_text,
     indexes,
     number_of,
     relations,
+    schema_numbers,
+    schemas,
     view_text,
 )
 from remuda.catalog.pg_types import (
@@ -33,7 +34,7 @@ from remuda.catalog.pg_types import (
     declared_type,
     modifier,
 )
-from remuda.catalog.system_relations import DATABASE, OWNER, PUBLIC, SYS
+from remuda.catalog.system_relations import DATABASE, OWNER, SYS
 from remuda.datatypes.identifiers import reserved_words
 from remuda.datatypes.schema import MapSchema, ViewDefinition
 from remuda.datatypes.sql import SqlType
@@ -55,8 +56,8 @@ NO_LIMIT: Final = -1
 """Of connections, of statistics: PostgreSQL's number for none."""
 
 
-def pg_namespace(_catalog: Catalog) -> Iterator[Row]:
-    for name, oid in SCHEMAS.items():
+def pg_namespace(catalog: Catalog) -> Iterator[Row]:
+    for name, oid in schemas(catalog):
         if name == SYS:
             continue  # clients take every schema that they do not know for one of users
         yield row("pg_namespace", oid=oid, nspname=name, nspowner=OWNER_OID)
@@ -69,12 +70,13 @@ def _listed(catalog: Catalog) -> Iterator[Relation]:
 
 def pg_class(catalog: Catalog) -> Iterator[Row]:
     indexed = {index.table for index in indexes(catalog)}
+    namespaces = schema_numbers(catalog)
     for r in _listed(catalog):
         is_map = isinstance(r.source, MapSchema)
         yield _class(
             oid=r.oid,
             relname=r.name,
-            relnamespace=SCHEMAS[r.schema],
+            relnamespace=namespaces[r.schema],
             relkind=r.kind,
             relam=HEAP if r.kind == "r" else 0,
             relnatts=len(r.columns),
@@ -85,7 +87,7 @@ def pg_class(catalog: Catalog) -> Iterator[Row]:
         )
     for i in indexes(catalog):
         yield _class(
-            oid=i.oid, relname=i.name, relnamespace=SCHEMAS[PUBLIC], relkind="i",
+            oid=i.oid, relname=i.name, relnamespace=namespaces[i.schema.namespace], relkind="i",
             relam=method_of(i), relnatts=len(i.columns), relreplident="n",
         )  # fmt: skip
 
@@ -167,11 +169,13 @@ def _type(**values: Any) -> Row:
 
 
 def pg_constraint(catalog: Catalog) -> Iterator[Row]:
+    namespaces = schema_numbers(catalog)
     for schema in catalog.maps:
-        table = schema.oid
+        table, namespace = schema.oid, namespaces[schema.namespace]
         if not schema.has_row_ids:
             yield _constraint(
                 oid=schema.key_oid, conname=schema.primary_key, contype="p", conrelid=table,
+                connamespace=namespace,
                 conindid=schema.key_index_oid, connoinherit=True,
                 conkey=[number_of(schema, name) for name in schema.key],
             )  # fmt: skip
@@ -179,20 +183,22 @@ def pg_constraint(catalog: Catalog) -> Iterator[Row]:
             if unique.constraint:
                 yield _constraint(
                     oid=unique.constraint_oid, conname=unique.name, contype="u", conrelid=table,
+                    connamespace=namespace,
                     conindid=unique.oid, connoinherit=True,
                     conkey=[number_of(schema, name) for name in unique.names],
                 )  # fmt: skip
         for check in schema.checks:
             read = condition_columns(schema, check)
             yield _constraint(
-                oid=check.oid, conname=check.name, contype="c", conrelid=table, conbin=check.text,
+                oid=check.oid, conname=check.name, contype="c", conrelid=table,
+                connamespace=namespace, conbin=check.text,
                 conkey=[number_of(schema, schema.columns[position].name) for position in read],
             )  # fmt: skip
 
 
 def _constraint(**values: Any) -> Row:
     return row(
-        "pg_constraint", connamespace=SCHEMAS[PUBLIC], convalidated=True, conislocal=True,
+        "pg_constraint", convalidated=True, conislocal=True,
         confupdtype=" ", confdeltype=" ", confmatchtype=" ", **values,
     )  # fmt: skip
 
@@ -248,7 +254,7 @@ def pg_tables(catalog: Catalog) -> Iterator[Row]:
 
 def pg_views(catalog: Catalog) -> Iterator[Row]:
     for view in catalog.views:
-        yield PUBLIC, view.name, OWNER, view_text(view)
+        yield view.namespace, view.local, OWNER, view_text(view)
 
 
 def sqlite_master(catalog: Catalog) -> Iterator[Row]:
@@ -265,7 +271,7 @@ def sqlite_master(catalog: Catalog) -> Iterator[Row]:
 
 def pg_indexes(catalog: Catalog) -> Iterator[Row]:
     for index in indexes(catalog):
-        yield PUBLIC, index.schema.name, index.name, None, index_text(index)
+        yield index.schema.namespace, index.schema.local, index.name, None, index_text(index)
 
 
 def pg_tablespace(_catalog: Catalog) -> Iterator[Row]:

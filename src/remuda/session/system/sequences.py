@@ -8,7 +8,7 @@ from typing import Final
 from remuda.catalog.catalog import Catalog
 from remuda.catalog.pg_objects import number_of
 from remuda.catalog.pg_types import BY_NAME
-from remuda.catalog.system_relations import OWNER, PG_CATALOG, PUBLIC, SYSTEM
+from remuda.catalog.system_relations import OWNER, PG_CATALOG, SYSTEM
 from remuda.datatypes.schema import Identity
 from remuda.datatypes.sequences import SequenceState
 from remuda.session.system.rows import Row, row
@@ -52,7 +52,8 @@ def pg_sequences(catalog: Catalog, states: Mapping[int, SequenceState | None]) -
         assert options is not None
         called = state is not None and state.is_called
         yield row(
-            "pg_sequences", schemaname=PUBLIC, sequencename=schema.name, sequenceowner=OWNER,
+            "pg_sequences", schemaname=schema.namespace, sequencename=schema.local,
+            sequenceowner=OWNER,
             data_type=BY_NAME[_TYPES[options.type]].oid, start_value=options.start,
             min_value=options.minimum, max_value=options.maximum,
             increment_by=options.increment, cycle=options.cycle, cache_size=options.cache,

@@ -47,13 +47,16 @@ from remuda.sql.definitions.generated import (
 )
 from remuda.sql.definitions.index_definitions import index_in
 from remuda.sql.definitions.map_options import with_settings
+from remuda.sql.definitions.namespaces import SchemaMove, set_schema
 from remuda.sql.definitions.renames import with_renamed_checks, with_renamed_views
 from remuda.sql.definitions.schemas import (
     check_column_name,
+    kind_of,
     map_of,
     missing,
     new_column,
     with_checks,
+    wrong_kind,
 )
 from remuda.sql.definitions.sequences import (
     altered,
@@ -91,6 +94,8 @@ from remuda.sql.trees.syntax import (
     Rename,
     SetExpression,
     SetIdentity,
+    SetOwner,
+    SetSchema,
     UniqueDefinition,
 )
 
@@ -144,6 +149,13 @@ def bind_alter(context: Context, tree: AlterTree, bind: BindQuery) -> CatalogSta
     first = tree.actions[0]
     if isinstance(first, Rename) and first.what == "RELATION":
         return CatalogStatement(tag, version, _rename_relation(context, tree, first, bind))
+    if isinstance(first, SetSchema):
+        known = relation_of(context, tree)
+        move = SchemaMove(known, tree.name, first.target)
+        return CatalogStatement(tag, version, set_schema(context, move, bind))
+    if isinstance(first, SetOwner) and len(tree.actions) == 1:
+        relation_of(context, tree)
+        return CatalogStatement(tag, version, ())
     if tree.kind == "VIEW":
         raise missing(context, tree.name, "VIEW")
     before = map_of(context, tree.name)
@@ -226,6 +238,16 @@ def _rename_relation(
     wanted = [edit, *more]
     edits = with_renamed_views(context.catalog, wanted, tree.name.text, new, bind)
     return with_dependents(context, edits, what, tree.name, bind, cascade=False, may_cascade=False)
+
+
+def relation_of(context: Context, tree: AlterTree) -> MapSchema | ViewDefinition:
+    """As PostgreSQL's ALTER TABLE, this one takes views and sequences, too."""
+    found = context.relation(tree.name)
+    if found is None:
+        raise missing(context, tree.name, tree.kind)
+    if tree.kind not in ("TABLE", kind_of(found)):
+        raise placed(context, wrong_kind(found, tree.kind), tree.name)
+    return found
 
 
 def _is_sequence(context: Context, tree: AlterTree) -> bool:

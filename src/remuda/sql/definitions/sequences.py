@@ -430,6 +430,21 @@ def _release(
             tables[known.name] = table
 
 
+def without_sequence(schema: MapSchema, sequence: MapSchema) -> MapSchema:
+    """A map as it is when the sequence is gone: without defaults that take its numbers."""
+    assert sequence.sequence is not None
+    link = sequence.sequence.link
+    for column in schema.columns:
+        used = uses(column, sequence.name)
+        if used or link in column.sequences:
+            left = tuple(each for each in column.sequences if each != link)
+            changed = replace(column, sequences=left)
+            if used:
+                changed = replace(changed, default=None, identity=None)
+            schema = _with_column(schema, changed)
+    return schema
+
+
 def with_renamed_defaults(catalog: CatalogReader, old: str, new: Place) -> list[Edit]:
     """The maps whose defaults take numbers of a sequence that is renamed. ``old``: its full
     name."""

@@ -17,6 +17,7 @@
     ALTER TABLE|MAPPING [IF EXISTS] name RENAME [COLUMN] name TO name
     ALTER TABLE|MAPPING [IF EXISTS] name RENAME CONSTRAINT name TO name
     ALTER VIEW [IF EXISTS] name RENAME TO name
+    ALTER TABLE|MAPPING|VIEW|SEQUENCE [IF EXISTS] name SET SCHEMA name  |  name OWNER TO user
 
 Columns are read in ``table_elements``.
 """
@@ -26,6 +27,7 @@ from __future__ import annotations
 from typing import Final, Literal
 
 from remuda.errors import NotSupported
+from remuda.sql.parsing.namespaces import moved_or_owned, read_alter_schema
 from remuda.sql.parsing.option_settings import read_settings
 from remuda.sql.parsing.sequences import (
     read_alter_sequence,
@@ -34,6 +36,7 @@ from remuda.sql.parsing.sequences import (
     read_kind,
 )
 from remuda.sql.parsing.table_elements import ElementReader
+from remuda.sql.trees.namespaces import AlterSchemaTree
 from remuda.sql.trees.sequences import AlterSequenceTree, IdentityClause, SequenceClauses
 from remuda.sql.trees.syntax import (
     Action,
@@ -63,8 +66,10 @@ _USERS: Final = ("role", "user")
 class AlterParser(ElementReader):
     """Reads one ALTER from its tokens; every error has a position."""
 
-    def alter(self) -> AlterTree | AlterSequenceTree:
+    def alter(self) -> AlterTree | AlterSequenceTree | AlterSchemaTree:
         self.expect("alter")
+        if self.accept("schema"):
+            return read_alter_schema(self)
         if self.accept("sequence"):
             return read_alter_sequence(self)
         kind: Literal["TABLE", "VIEW"] = "TABLE"
@@ -82,12 +87,20 @@ class AlterParser(ElementReader):
                 f"ALTER {self.word().upper()}".rstrip(), "ALTER TABLE, ALTER VIEW, ALTER SEQUENCE"
             )
         if_exists = self.accept("if", "exists")
+        if kind == "TABLE":
+            self.accept("only")  # maps have no heirs
         name = self.map_name()
+        if kind == "TABLE":
+            self.accept("*")
         actions: list[Action] = []
         if self.accept("rename"):
             actions.append(self._rename())
+        elif (word := moved_or_owned(self)) is not None:
+            actions.append(word)
         elif kind == "VIEW":
-            self.unsupported("this form of ALTER VIEW", "ALTER VIEW name RENAME TO name")
+            self.unsupported(
+                "this form of ALTER VIEW", "ALTER VIEW name RENAME TO name, SET SCHEMA, OWNER TO"
+            )
         else:
             actions.append(self._action())
             while self.accept(","):

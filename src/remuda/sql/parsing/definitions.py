@@ -15,7 +15,7 @@
     SHOW TABLES|MAPS|MAPPINGS|VIEWS  |  SHOW COLUMNS FROM name  |  DESCRIBE name
     SHOW CREATE TABLE|VIEW name
 
-Elements are read in ``table_elements``.
+Elements are read in ``table_elements``, statements about schemas in ``namespaces``.
 """
 
 from __future__ import annotations
@@ -26,10 +26,16 @@ from typing import Final, Literal
 from remuda.datatypes.map_options import OPTIONS
 from remuda.errors import InvalidDefinition, SqlSyntaxError
 from remuda.sql.parsing.index_syntax import read_create_index, read_drop_index, read_show_indexes
+from remuda.sql.parsing.namespaces import (
+    read_comment_on_schema,
+    read_create_schema,
+    read_drop_schema,
+)
 from remuda.sql.parsing.option_settings import option_value
 from remuda.sql.parsing.sequences import read_create_sequence
 from remuda.sql.parsing.table_elements import ElementReader
 from remuda.sql.text.places import position_at
+from remuda.sql.trees.namespaces import CommentSchemaTree, CreateSchemaTree, DropSchemaTree
 from remuda.sql.trees.sequences import CreateSequenceTree
 from remuda.sql.trees.syntax import (
     CommentTree,
@@ -56,7 +62,7 @@ class _Options:
     seen: set[str] = field(default_factory=set)
 
 
-_COMMENTED: Final = "TABLE, VIEW, COLUMN, INDEX, CONSTRAINT"
+_COMMENTED: Final = "TABLE, VIEW, COLUMN, INDEX, CONSTRAINT, SEQUENCE, SCHEMA"
 
 
 class DefinitionParser(ElementReader):
@@ -64,7 +70,9 @@ class DefinitionParser(ElementReader):
 
     # --- CREATE ---
 
-    def create(self) -> CreateTree | CreateViewTree | CreateIndexTree | CreateSequenceTree:
+    def create(
+        self,
+    ) -> CreateTree | CreateViewTree | CreateIndexTree | CreateSequenceTree | CreateSchemaTree:
         self.expect("create")
         or_replace = self.accept("or", "replace")
         if self.accept("view"):
@@ -73,6 +81,8 @@ class DefinitionParser(ElementReader):
             return read_create_index(self)
         if not or_replace and self.accept("sequence"):
             return read_create_sequence(self)
+        if not or_replace and self.accept("schema"):
+            return read_create_schema(self)
         if or_replace or not (self.accept("table") or self.accept("mapping")):
             self.unsupported("CREATE", _CREATES)
         if_not_exists = self.accept("if", "not", "exists")
@@ -190,8 +200,10 @@ class DefinitionParser(ElementReader):
 
     # --- the other statements ---
 
-    def drop(self) -> DropTree | DropIndexTree:
+    def drop(self) -> DropTree | DropIndexTree | DropSchemaTree:
         self.expect("drop")
+        if self.accept("schema"):
+            return read_drop_schema(self)
         if self.accept("index"):
             return read_drop_index(self)
         kind: Literal["TABLE", "VIEW", "SEQUENCE"] = "TABLE"
@@ -213,9 +225,11 @@ class DefinitionParser(ElementReader):
         self.end()
         return DropTree(kind, names, if_exists, cascade)
 
-    def comment(self) -> CommentTree:
+    def comment(self) -> CommentTree | CommentSchemaTree:
         self.expect("comment")
         self.expect("on")
+        if self.accept("schema"):
+            return read_comment_on_schema(self)
         kind: Literal["TABLE", "VIEW", "SEQUENCE", "COLUMN", "INDEX", "CONSTRAINT"] = "TABLE"
         part = None
         if self.accept("column"):

@@ -153,7 +153,7 @@ def read_drop_index(reader: TokenReader) -> DropIndexTree:
     """After DROP INDEX."""
     reader.accept("concurrently")
     if_exists = reader.accept("if", "exists")
-    names = reader.listed(reader.name)
+    names = reader.listed(reader.map_name)
     target = reader.map_name() if reader.accept("on") else None
     if not reader.accept("cascade"):
         reader.accept("restrict")

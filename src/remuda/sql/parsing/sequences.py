@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from remuda.datatypes.schema import Identity
 from remuda.errors import Position, SqlSyntaxError
+from remuda.sql.parsing.namespaces import moved_or_owned
 from remuda.sql.parsing.token_reader import TokenReader
 from remuda.sql.text.lexemes import TokenKind
 from remuda.sql.trees.names import Name
@@ -43,11 +44,14 @@ def read_alter_sequence(reader: TokenReader) -> AlterSequenceTree | AlterTree:
         new = reader.name()
         reader.end()
         return AlterTree("SEQUENCE", name, if_exists, (Rename("RELATION", None, new),))
+    if (action := moved_or_owned(reader)) is not None:
+        reader.end()
+        return AlterTree("SEQUENCE", name, if_exists, (action,))
     clauses = read_clauses(reader, restart=True)
     if reader.peek() is not None or not clauses.positions:
         reader.fail(
             "Clauses: AS, INCREMENT, MINVALUE, MAXVALUE, START, RESTART, CACHE, CYCLE, "
-            "OWNED BY, RENAME TO."
+            "OWNED BY, RENAME TO, SET SCHEMA, OWNER TO."
         )
     return AlterSequenceTree(name, if_exists, clauses)
 

@@ -17,7 +17,7 @@ from remuda.catalog.pg_routines import pg_operators
 from remuda.catalog.pg_types import OBJECTS, PG_TYPES, VECTORS
 from remuda.catalog.system_relations import DATABASE, OWNER, PG_CATALOG, SYSTEM, SystemRelation
 from remuda.datatypes.identifiers import quoted_name
-from remuda.datatypes.schema import MapSchema, Namespace, ViewDefinition, full_name
+from remuda.datatypes.schema import MapSchema, Namespace, ViewDefinition
 from remuda.datatypes.sql import BIGINT, VARCHAR, SqlType, aliased, array
 from remuda.datatypes.texts.text import parse_text
 from remuda.errors import (
@@ -34,7 +34,7 @@ from remuda.errors import (
 )
 from remuda.plan.expression import Call, Cast, Expression, Literal
 from remuda.sql.scope.context import Context
-from remuda.sql.scope.resolution import KEPT_PATH, Kept, Reference, find_any, searched
+from remuda.sql.scope.resolution import KEPT_PATH, Kept, Place, Reference, find_any, searched
 from remuda.sql.scope.routines import routines
 from remuda.sql.scope.statements import told
 from remuda.sql.text.suggest import did_you_mean
@@ -237,9 +237,8 @@ def _keep(context: Context, kept: Kept, text: str, oid: int, node: ast.Node | No
         if listed == oid and schema not in SYSTEM:
             parts = (*name_parts(text)[:-1][-1:], name)
             plain = len(parts) > 1 or find_in_kept(context, name) == (schema, name)
-            written = f"{quoted_name(schema)}.{quoted_name(name)}".replace("'", "''")
-            full = full_name(schema, name)
-            kept.references.append(Reference(node.start, node.end, full, f"'{written}'", plain))
+            place = Place(schema, name)
+            kept.references.append(Reference(node.start, node.end, place, plain, literal=True))
 
 
 def find_in_kept(context: Context, name: str) -> tuple[str, str] | None:

@@ -4,20 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from remuda.catalog.edits import DropMap, DropView, Edit, PutMap, PutView
-from remuda.datatypes.schema import MapSchema, ViewDefinition
-from remuda.sql.scope.statements import CatalogReader, told
+from remuda.catalog.edits import (
+    DropMap,
+    DropNamespace,
+    DropView,
+    Edit,
+    PutMap,
+    PutNamespace,
+    PutView,
+)
+from remuda.datatypes.schema import MapSchema, Namespace, ViewDefinition
+from remuda.sql.scope.statements import CatalogReader
 
 
 class Overlay:
-    """A ``CatalogReader``."""
+    """A ``CatalogReader``. It tells everything: nobody sees hints of what is bound against it."""
 
     def __init__(self, below: CatalogReader, edits: Iterable[Edit]) -> None:
         self._below = below
         self._maps = {name: below.find(name) for name in below.names()}
         self._views = {name: below.find_view(name) for name in below.view_names()}
         self.version = below.version
-        self.namespaces = below.namespaces
+        self.namespaces: Sequence[Namespace] = below.namespaces
         for edit in edits:
             self._apply(edit)
 
@@ -43,6 +51,11 @@ class Overlay:
                         if known is not None and known.view_id != view.view_id
                     }
                 self._views[view.name] = view
+            case PutNamespace(namespace=namespace):
+                kept = [each for each in self.namespaces if each.oid != namespace.oid]
+                self.namespaces = (*kept, namespace)
+            case DropNamespace(name=name):
+                self.namespaces = [each for each in self.namespaces if each.name != name]
 
     def find(self, name: str) -> MapSchema | None:
         return self._maps.get(name)
@@ -55,6 +68,3 @@ class Overlay:
 
     def view_names(self) -> Sequence[str]:
         return list(self._views)
-
-    def told(self) -> CatalogReader:
-        return told(self._below)

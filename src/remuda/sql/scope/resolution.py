@@ -45,15 +45,19 @@ def place_in(relation: Relation) -> Place:
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """A relation that a text names from ``start`` to ``end``, and the text that names it wherever
-    the text is read along ``KEPT_PATH``."""
+    """A text names the relation ``place`` from ``start`` to ``end``: in a string if it is a
+    ``literal``. ``plain``: as it stands it means the same along ``KEPT_PATH``."""
 
     start: int
     end: int
-    relation: str
-    written: str
+    place: Place
     plain: bool
-    """The text as it stands means the same along ``KEPT_PATH``."""
+    literal: bool = False
+
+    def naming(self, place: Place) -> str:
+        """What stands there if it names ``place``, however the text is read."""
+        text = f"{quoted_name(place.namespace)}.{quoted_name(place.local)}"
+        return "'" + text.replace("'", "''") + "'" if self.literal else text
 
 
 @dataclass(slots=True)
@@ -64,7 +68,7 @@ class Kept:
 
     def text(self, text: str, offset: int) -> str:
         """``text``, which begins at ``offset`` of the statement, as the catalog keeps it."""
-        return replaced(text, [(r.start - offset, r.end - offset, r.written)
+        return replaced(text, [(r.start - offset, r.end - offset, r.naming(r.place))
                                for r in self.references if not r.plain])  # fmt: skip
 
 
@@ -161,8 +165,7 @@ def reference(
     """How a text that the catalog keeps names ``found``, which it names now from ``start`` to
     ``end``, with ``schema`` if it is not ""."""
     plain = bool(schema) or find_any(catalog, KEPT_PATH, "", found.local) is found
-    written = f"{quoted_name(found.namespace)}.{quoted_name(found.local)}"
-    return Reference(start, end, found.name, written, plain)
+    return Reference(start, end, place_in(found), plain)
 
 
 def place_of(catalog: CatalogReader, path: tuple[str, ...], name: Name) -> Place:

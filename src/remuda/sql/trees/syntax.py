@@ -14,6 +14,7 @@ from remuda.sql.trees.cluster import CancelTree, ClusterTree
 from remuda.sql.trees.copy import CopyTree
 from remuda.sql.trees.cursors import Declaration
 from remuda.sql.trees.names import Name
+from remuda.sql.trees.namespaces import SchemaTree
 from remuda.sql.trees.sequences import (
     AlterSequenceTree,
     CreateSequenceTree,
@@ -311,6 +312,18 @@ class ChangeOptions:
     settings: tuple[OptionSetting, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class SetSchema:
+    """SET SCHEMA of a map, a view or a sequence."""
+
+    target: Name
+
+
+@dataclass(frozen=True, slots=True)
+class SetOwner:
+    """OWNER TO: users have roles on maps and own nothing, so it changes nothing."""
+
+
 Action: TypeAlias = (
     AddColumn
     | AddCheck
@@ -327,6 +340,8 @@ Action: TypeAlias = (
     | SetExpression
     | DropExpression
     | Rename
+    | SetSchema
+    | SetOwner
 )
 
 
@@ -408,6 +423,7 @@ Tree: TypeAlias = (
     | DropTree
     | CreateSequenceTree
     | AlterSequenceTree
+    | SchemaTree
     | ShowTree
     | ExplainTree
     | AnalyzeTree
