@@ -21,7 +21,7 @@ def definition_of(relation: MapSchema | ViewDefinition) -> str:
         named = f"CONSTRAINT {quoted_name(relation.key_name)} " if relation.key_name else ""
         lines.append(f"    {named}PRIMARY KEY ({', '.join(map(quoted_name, relation.key))})")
     lines += [
-        f"    CONSTRAINT {quoted_name(index.name)} {unique_text(index)}"
+        f"    CONSTRAINT {quoted_name(index.name)} {unique_text(relation, index)}"
         for index in relation.uniques
         if index.constraint
     ]
@@ -39,8 +39,10 @@ def definition_of(relation: MapSchema | ViewDefinition) -> str:
     return "\n".join([text + ";", *_comments(relation, "TABLE")])
 
 
-def unique_text(index: IndexDefinition) -> str:
-    """A UNIQUE constraint."""
+def unique_text(schema: MapSchema, index: IndexDefinition) -> str:
+    """A UNIQUE constraint, or a primary key that was added."""
+    if index is schema.added_key:
+        return f"PRIMARY KEY ({', '.join(map(quoted_name, index.names))})"
     nulls = "" if index.nulls_distinct else " NULLS NOT DISTINCT"
     return f"UNIQUE{nulls} ({', '.join(map(quoted_name, index.names))})"
 

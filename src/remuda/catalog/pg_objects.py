@@ -72,6 +72,11 @@ class Index:
     columns: tuple[str, ...]
     definition: IndexDefinition | None
 
+    @property
+    def primary(self) -> bool:
+        """Whether it is that of the primary key."""
+        return self.definition is None or self.definition is self.schema.added_key
+
 
 def schemas(holder: Holder) -> Iterator[tuple[str, int]]:
     """The name and the OID of each schema."""

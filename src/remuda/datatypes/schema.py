@@ -198,6 +198,14 @@ class MapSchema:
         return tuple(index for index in self.indexes if index.unique)
 
     @cached_property
+    def added_key(self) -> IndexDefinition | None:
+        """The primary key that ALTER TABLE has given to a map which was made without one."""
+        if not self.has_row_ids:
+            return None
+        keys = (i for i in self.uniques if i.constraint and i.name == self.primary_key)
+        return next(keys, None)
+
+    @cached_property
     def shown(self) -> tuple[Column, ...]:
         """The columns that users see: all but the ``HIDDEN`` ones."""
         return tuple(column for column in self.columns if column.name not in HIDDEN)

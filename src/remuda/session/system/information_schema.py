@@ -156,7 +156,7 @@ def _constraints(schema: MapSchema) -> Iterator[tuple[str, str]]:
         yield schema.primary_key, "PRIMARY KEY"
     for index in schema.uniques:
         if index.constraint:
-            yield index.name, "UNIQUE"
+            yield index.name, "PRIMARY KEY" if index is schema.added_key else "UNIQUE"
     for check in schema.checks:
         yield check.name, "CHECK"
     for name, _ in _not_nulls(schema):

@@ -182,7 +182,8 @@ def pg_constraint(catalog: Catalog) -> Iterator[Row]:
         for unique in schema.uniques:
             if unique.constraint:
                 yield _constraint(
-                    oid=unique.constraint_oid, conname=unique.name, contype="u", conrelid=table,
+                    oid=unique.constraint_oid, conname=unique.name,
+                    contype="p" if unique is schema.added_key else "u", conrelid=table,
                     connamespace=namespace,
                     conindid=unique.oid, connoinherit=True,
                     conkey=[number_of(schema, name) for name in unique.names],
@@ -213,7 +214,7 @@ def pg_index(catalog: Catalog) -> Iterator[Row]:
             "pg_index", indexrelid=i.oid, indrelid=i.table, indnatts=len(types),
             indnkeyatts=len(types), indisunique=definition is None or definition.unique,
             indnullsnotdistinct=definition is not None and not definition.nulls_distinct,
-            indisprimary=definition is None, indimmediate=True, indisvalid=ready,
+            indisprimary=i.primary, indimmediate=True, indisvalid=ready,
             indisready=ready, indislive=True,
             indkey=[number_of(i.schema, name) for name in i.columns],
             indcollation=[declared_type(t)[0].collation for t in types],

@@ -36,6 +36,7 @@ from remuda.errors import (
     UndefinedColumn,
     UndefinedObject,
 )
+from remuda.sql.definitions.added_keys import with_key
 from remuda.sql.definitions.constraints import bind_default, condition_columns, default_of
 from remuda.sql.definitions.generated import (
     altered_generation,
@@ -47,16 +48,14 @@ from remuda.sql.definitions.generated import (
 )
 from remuda.sql.definitions.index_definitions import index_in
 from remuda.sql.definitions.map_options import with_settings
-from remuda.sql.definitions.namespaces import SchemaMove, set_schema
+from remuda.sql.definitions.namespaces import bind_place
 from remuda.sql.definitions.renames import with_renamed_checks, with_renamed_views
 from remuda.sql.definitions.schemas import (
     check_column_name,
-    kind_of,
     map_of,
     missing,
     new_column,
     with_checks,
-    wrong_kind,
 )
 from remuda.sql.definitions.sequences import (
     altered,
@@ -80,6 +79,7 @@ from remuda.sql.trees.syntax import (
     AddCheck,
     AddColumn,
     AddIdentity,
+    AddKey,
     AddUnique,
     AlterTree,
     ChangeDefault,
@@ -149,13 +149,8 @@ def bind_alter(context: Context, tree: AlterTree, bind: BindQuery) -> CatalogSta
     first = tree.actions[0]
     if isinstance(first, Rename) and first.what == "RELATION":
         return CatalogStatement(tag, version, _rename_relation(context, tree, first, bind))
-    if isinstance(first, SetSchema):
-        known = relation_of(context, tree)
-        move = SchemaMove(known, tree.name, first.target)
-        return CatalogStatement(tag, version, set_schema(context, move, bind))
-    if isinstance(first, SetOwner) and len(tree.actions) == 1:
-        relation_of(context, tree)
-        return CatalogStatement(tag, version, ())
+    if isinstance(first, SetSchema | SetOwner):
+        return CatalogStatement(tag, version, bind_place(context, tree, first, bind))
     if tree.kind == "VIEW":
         raise missing(context, tree.name, "VIEW")
     before = map_of(context, tree.name)
@@ -240,16 +235,6 @@ def _rename_relation(
     return with_dependents(context, edits, what, tree.name, bind, cascade=False, may_cascade=False)
 
 
-def relation_of(context: Context, tree: AlterTree) -> MapSchema | ViewDefinition:
-    """As PostgreSQL's ALTER TABLE, this one takes views and sequences, too."""
-    found = context.relation(tree.name)
-    if found is None:
-        raise missing(context, tree.name, tree.kind)
-    if tree.kind not in ("TABLE", kind_of(found)):
-        raise placed(context, wrong_kind(found, tree.kind), tree.name)
-    return found
-
-
 def _is_sequence(context: Context, tree: AlterTree) -> bool:
     """PostgreSQL's ALTER TABLE renames sequences, too."""
     found = context.relation(tree.name)
@@ -264,8 +249,8 @@ def _apply(work: _Alteration, action: Action) -> None:
             known = {check.name for check in work.schema.checks}
             work.schema = with_checks(work.context, work.schema, [check])
             work.checks += [c.name for c in work.schema.checks if c.name not in known]
-        case AddUnique(unique=unique):
-            _add_uniques(work, [unique])
+        case AddUnique() | AddKey():
+            _add_unique(work, action)
         case DropColumn():
             _drop_column(work, action)
         case DropConstraint():
@@ -419,6 +404,17 @@ def _add_uniques(work: _Alteration, definitions: Sequence[UniqueDefinition]) -> 
     work.uniques += [i.name for i in work.schema.uniques if i.name not in known]
 
 
+def _add_unique(work: _Alteration, action: AddUnique | AddKey) -> None:
+    if isinstance(action, AddUnique):
+        _add_uniques(work, [action.unique])
+        return
+    key = action.key
+    work.schema = with_key(work.context, work.schema, key)
+    for name in key.columns:
+        _change_nullable(work, ChangeNullable(name, nullable=False))
+    work.uniques.append(work.schema.primary_key)
+
+
 def _drop_column(work: _Alteration, action: DropColumn) -> None:
     schema = work.schema
     if action.if_exists and action.name.text not in schema.position:
@@ -462,7 +458,9 @@ def _drop_constraint(work: _Alteration, action: DropConstraint) -> None:
         return
     uniques = [index for index in schema.uniques if index.constraint]
     if any(index.name == name.text for index in uniques):
-        work.schema = without_index(schema, name.text)
+        key = schema.added_key
+        left_name = "" if key is not None and key.name == name.text else schema.key_name
+        work.schema = replace(without_index(schema, name.text), key_name=left_name)
         work.uniques = [other for other in work.uniques if other != name.text]
         return
     if name.text == schema.primary_key and not schema.has_row_ids:

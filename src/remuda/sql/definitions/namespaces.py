@@ -8,7 +8,7 @@ their texts: these are written anew.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from remuda.catalog.edits import (
     DropMap,
@@ -33,6 +33,7 @@ from remuda.errors import (
     UndefinedSchema,
 )
 from remuda.sql.definitions.index_definitions import index_in
+from remuda.sql.definitions.schemas import kind_of, missing, wrong_kind
 from remuda.sql.definitions.sequences import owned_by, with_renamed_sequence, without_sequence
 from remuda.sql.parsing.snippets import parse_query
 from remuda.sql.queries.views import BindQuery, placed, with_dependents, works
@@ -58,6 +59,7 @@ from remuda.sql.trees.namespaces import (
     DropSchemaTree,
     SchemaTree,
 )
+from remuda.sql.trees.syntax import AlterTree, SetOwner, SetSchema
 
 
 def bind_schema(context: Context, tree: SchemaTree, bind: BindQuery) -> CatalogStatement:
@@ -240,30 +242,31 @@ def _alter(context: Context, tree: AlterSchemaTree, bind: BindQuery) -> CatalogS
     return CatalogStatement(tag, catalog.version, tuple(edits))
 
 
-@dataclass(frozen=True, slots=True)
-class SchemaMove:
-    """ALTER TABLE, VIEW or SEQUENCE ... SET SCHEMA."""
-
-    relation: Relation
-    place: Name
-    """Of the relation in the statement."""
-    target: Name
-
-
-def set_schema(context: Context, move: SchemaMove, bind: BindQuery) -> tuple[Edit, ...]:
-    """The relation and the sequences that its columns own, in another schema."""
-    target = namespace_of(context, move.target)
+def bind_place(
+    context: Context, tree: AlterTree, action: SetSchema | SetOwner, bind: BindQuery
+) -> tuple[Edit, ...]:
+    """ALTER TABLE, VIEW or SEQUENCE ... SET SCHEMA: the relation, and the sequences that its
+    columns own, in another schema. OWNER TO changes nothing. As PostgreSQL's ALTER TABLE, this one
+    takes views and sequences, too."""
+    relation = context.relation(tree.name)
+    if relation is None:
+        raise missing(context, tree.name, tree.kind)
+    if tree.kind not in ("TABLE", kind_of(relation)):
+        raise placed(context, wrong_kind(relation, tree.kind), tree.name)
+    if isinstance(action, SetOwner):
+        return ()
+    target = namespace_of(context, action.target)
     if target in SYSTEM:
         error = InsufficientPrivilege(
-            f'permission denied to move "{move.relation.local}" to schema "{target}"',
+            f'permission denied to move "{relation.local}" to schema "{target}"',
             detail="System catalog modifications are currently disallowed.",
         )
-        raise placed(context, error, move.target)
-    if target == move.relation.namespace:
+        raise placed(context, error, action.target)
+    if target == relation.namespace:
         return ()
-    moving: list[Relation] = [move.relation]
-    if isinstance(move.relation, MapSchema):
-        moving += owned_by(context.catalog, move.relation.columns)
+    moving: list[Relation] = [relation]
+    if isinstance(relation, MapSchema):
+        moving += owned_by(context.catalog, relation.columns)
     for each in moving:
         indexes = each.indexes if isinstance(each, MapSchema) else ()
         taken = [i.name for i in indexes if index_in(context, target, i.name) is not None]
@@ -271,9 +274,9 @@ def set_schema(context: Context, move: SchemaMove, bind: BindQuery) -> tuple[Edi
             taken.append(each.local)
         if taken:
             duplicate = DuplicateMap(f'relation "{taken[0]}" already exists in schema "{target}"')
-            raise placed(context, duplicate, move.place)
+            raise placed(context, duplicate, tree.name)
     moves = {each.name: Place(target, each.local) for each in moving}
-    return tuple(moved(context, moves, [], move.place, bind))
+    return tuple(moved(context, moves, [], tree.name, bind))
 
 
 def moved(

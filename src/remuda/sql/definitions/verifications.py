@@ -22,7 +22,8 @@ def verifications(
 ) -> tuple[Verification, ...]:
     """For columns that become NOT NULL, new CHECK constraints and new unique indexes."""
     some_row = f"SELECT 1 FROM {sql_name(schema)} WHERE "  # noqa: S608 (a quoted name)
-    verify = [
+    verify = [verification(schema, index) for index in uniques]
+    verify += [
         Verification(
             some_row + f"{quoted_name(name)} IS NULL LIMIT 1",
             partial(_stored_null, schema.name, name),
@@ -36,7 +37,7 @@ def verifications(
         )
         for check in checks
     ]
-    return (*verify, *(verification(schema, index) for index in uniques))
+    return tuple(verify)
 
 
 def _stored_null(table: str, column: str, _: Sequence[PhysicalValue]) -> NotNullViolation:

@@ -138,7 +138,7 @@ def _constraints(holder: Holder) -> dict[int, str]:
             found[check.oid] = constraint_text(schema, check)
         for index in schema.uniques:
             if index.constraint:
-                found[index.constraint_oid] = unique_text(index)
+                found[index.constraint_oid] = unique_text(schema, index)
     return found
 
 

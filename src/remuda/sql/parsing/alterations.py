@@ -4,6 +4,7 @@
 
     ALTER TABLE|MAPPING [IF EXISTS] name action, ...
     action    ADD [COLUMN] [IF NOT EXISTS] column  |  ADD [CONSTRAINT name] CHECK (condition)
+              | ADD [CONSTRAINT name] PRIMARY KEY (column, ...)
               | ADD [CONSTRAINT name] UNIQUE [NULLS [NOT] DISTINCT] (column, ...)
               | DROP [COLUMN] [IF EXISTS] name [CASCADE]  |  DROP CONSTRAINT [IF EXISTS] name
               | ALTER [COLUMN] name [SET DATA] TYPE type
@@ -43,6 +44,7 @@ from remuda.sql.trees.syntax import (
     AddCheck,
     AddColumn,
     AddIdentity,
+    AddKey,
     AddUnique,
     AlterTree,
     ChangeDefault,
@@ -54,6 +56,7 @@ from remuda.sql.trees.syntax import (
     DropConstraint,
     DropExpression,
     DropIdentity,
+    KeyDefinition,
     Rename,
     SetExpression,
     SetIdentity,
@@ -137,7 +140,10 @@ class AlterParser(ElementReader):
         )
 
     def _add(self) -> Action:
+        start = self.position()
         constraint = self.name() if self.accept("constraint") else None
+        if self.accept("primary", "key"):
+            return AddKey(KeyDefinition(constraint, self.names(), start))
         if self.accept("check"):
             condition = self.enclosed()
             if self.accept("not", "valid"):
@@ -146,10 +152,11 @@ class AlterParser(ElementReader):
             return AddCheck(CheckDefinition(constraint, condition, None))
         if self.accept("unique"):
             return AddUnique(self.unique(constraint))
-        if constraint is not None or self.word() in ("primary", "foreign"):
+        if constraint is not None or self.word() == "foreign":
             self.unsupported(
-                f"ADD {self.word().upper()}" + " KEY" * (self.word() in ("primary", "foreign")),
-                "ADD CHECK (condition), ADD UNIQUE (column), ADD COLUMN name type",
+                f"ADD {self.word().upper()}" + " KEY" * (self.word() == "foreign"),
+                "ADD PRIMARY KEY (column), ADD CHECK (condition), ADD UNIQUE (column), "
+                "ADD COLUMN name type",
             )
         self.accept("column")
         if_not_exists = self.accept("if", "not", "exists")

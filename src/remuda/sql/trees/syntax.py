@@ -231,6 +231,11 @@ class AddUnique:
 
 
 @dataclass(frozen=True, slots=True)
+class AddKey:
+    key: KeyDefinition
+
+
+@dataclass(frozen=True, slots=True)
 class DropColumn:
     name: Name
     if_exists: bool
@@ -328,6 +333,7 @@ Action: TypeAlias = (
     AddColumn
     | AddCheck
     | AddUnique
+    | AddKey
     | DropColumn
     | DropConstraint
     | ChangeType
