@@ -277,7 +277,7 @@ class Catalog:
 
     def __init__(self) -> None:
         self.version = 1
-        self.namespaces: tuple[Namespace, ...] = ()
+        self.namespaces = (Namespace("sales"),)
         self._maps: dict[str, MapSchema] = {}
         self._views: dict[str, ViewDefinition] = {}
         for text in MAPS:

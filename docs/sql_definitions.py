@@ -51,6 +51,11 @@ DEFINITIONS: Final = (
      _WORST),
     ("CASCADE drops the views that need it", "DROP TABLE flights, airlines CASCADE"),
     ("DROP VIEW", "DROP VIEW [IF EXISTS] late"),
+    ("schemas", "CREATE SCHEMA [IF NOT EXISTS] trade"),
+    ("RENAME TO and OWNER TO; its maps follow", "ALTER SCHEMA sales RENAME TO trade"),
+    ("another schema; views and defaults follow", "ALTER TABLE flights SET SCHEMA sales"),
+    ("CASCADE drops what is in it", "DROP SCHEMA [IF EXISTS] sales CASCADE"),
+    ("where names without a schema are looked up", "SET search_path = sales, public"),
     ("comments", "COMMENT ON COLUMN flights.delay IS 'minutes'"),
     ("SHOW VIEWS", "SHOW VIEWS"),
     ("the statement that makes it again", "SHOW CREATE TABLE flights"),
@@ -62,6 +67,18 @@ statements may give DEFAULT only (428C9). Their expressions are over other colum
 immutable (42P17). They cannot be part of the key (0A000), because clients find a row by its key.
 ADD COLUMN and `ALTER COLUMN c SET EXPRESSION AS (...)` compute the rows that are there in one
 atomic UPDATE. `DROP EXPRESSION` keeps the values.
+The full name of a map in a schema, `sales.orders`, is the name by which clients, roles, snapshots
+and `sys` know it; maps in `public` have their own names there. A name without a schema means the
+first map, view or system relation along `search_path`, with `pg_catalog` first unless the path
+names it. Views and defaults keep the meaning that their names had when they were made. Names of
+indexes are unique in a schema. Nobody owns anything: AUTHORIZATION and OWNER TO are read and change
+nothing, as are PostgreSQL's storage parameters (`fillfactor`, `autovacuum_...`), USING heap and
+TABLESPACE pg_default.
+
+An added PRIMARY KEY is a unique index over NOT NULL columns, with the catalog entries of a primary
+key. Entries stay where the hidden numbers of their rows put them: `get` and `put` take these
+numbers.
+
 ALTER TABLE touches no row: older rows are read in the new form. It is atomic on all members; a
 query that has begun goes on with the schema that it began with or fails with SchemaChanged, and
 clients take the new schema over by themselves. A type can be changed to one that holds every value

@@ -294,8 +294,8 @@ delete from only flights
 delete from
 truncate
 truncate fligths
-truncate flights, airlines
-truncate only flights
+truncate flights, nothing
+truncate only fligths
 explain truncate flights
 insert into airlines values ('a', 'b') on conflict (name) do nothing
 insert into airlines values ('a', 'b') on conflict (carier) do nothing

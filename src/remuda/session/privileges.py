@@ -23,6 +23,7 @@ from remuda.datatypes.schema import MapSchema, ViewDefinition
 from remuda.plan.logical import Logical, Recursion, Scan, Supplied
 from remuda.plan.sequence_calls import CURRVAL, SequenceCall
 from remuda.plan.uses import operators_of
+from remuda.sql.changes.truncate import TRUNCATED
 from remuda.sql.scope.statements import (
     AnalyzeStatement,
     BoundQuery,
@@ -115,6 +116,8 @@ def _definition(statement: BoundStatement, catalog: Catalog) -> Iterator[Need]:
                 found = catalog.find_id(map_id)
                 if found is not None:
                     yield Need(Role.ADMIN, found.name)
+        case CatalogStatement(tag=tag, edits=edits) if tag == TRUNCATED:
+            yield from (Need(Role.WRITE, e.schema.name) for e in edits if isinstance(e, PutMap))
         case CatalogStatement(edits=edits, finally_=last):
             owners = _owners(edits, catalog)
             for edit in (*edits, *last):

@@ -232,6 +232,7 @@ _SETTINGS: Final = (
         "whether transactions and single statements only read",
         _boolean,
     ),
+    Setting("default_tablespace", "", "maps are in no tablespace", _only("", "pg_default")),
     Setting(
         "engine",
         "grid",

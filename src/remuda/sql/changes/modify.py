@@ -19,7 +19,6 @@ from remuda.sql.changes.element_assignments import element_path, with_element
 from remuda.sql.changes.generated_columns import computed, refuse_value
 from remuda.sql.changes.returning import Outcome, refuse_groups, returned
 from remuda.sql.definitions.constraints import default_of
-from remuda.sql.definitions.sequences import owned_by
 from remuda.sql.expressions.row_values import is_star, row_parts, tags_of
 from remuda.sql.expressions.subqueries import columns_of_query
 from remuda.sql.queries.queries import analyze_query
@@ -31,14 +30,12 @@ from remuda.sql.scope.schema_names import relation_named, written
 from remuda.sql.scope.scope import Scope
 from remuda.sql.scope.statements import (
     ChangeStatement,
-    NumbersFrom,
     Repeats,
-    TruncateStatement,
 )
 from remuda.sql.text.lexemes import end_of
 from remuda.sql.text.suggest import did_you_mean
 from remuda.sql.trees import ast
-from remuda.sql.trees.syntax import ChangeTree, TruncateTree
+from remuda.sql.trees.syntax import ChangeTree
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,30 +54,11 @@ def bind_change(context: Context, tree: ChangeTree) -> ChangeStatement:
     return _delete(context, tree.root)
 
 
-def bind_truncate(context: Context, tree: TruncateTree) -> TruncateStatement:
-    node = tree.root
-    context.only(node, "expressions", "identity", "option")
-    if len(node.expressions) > 1:
-        raise context.unsupported(
-            "TRUNCATE of several maps",
-            node.expressions[1],
-            hint="Truncate one map after the other.",
-        )
-    schema, _ = target_of(context, node.expressions[0], "this")
-    numbers: tuple[NumbersFrom, ...] = ()
-    if str(node.args.get("identity") or "").upper() == "RESTART":
-        owned = owned_by(context.catalog, schema.columns)
-        numbers = tuple(
-            NumbersFrom(each.name, each.sequence.start) for each in owned if each.sequence
-        )
-    return TruncateStatement(schema, numbers)
-
-
 def target_of(context: Context, node: ast.Node, *consumed: str) -> tuple[MapSchema, str]:
     """The map that a statement changes, and the name that stands for it there."""
     if not isinstance(node, ast.Table):
         raise context.unsupported("a change of this", node, hint="Change a map by its name.")
-    context.only(node, "db", "catalog", *consumed)
+    context.only(node, "db", "catalog", "only", *consumed)
     name, schema = identifier(node.this), relation_named(context, node)
     if isinstance(schema, SystemRelation):
         raise context.error(

@@ -31,7 +31,7 @@ from remuda.sql.parsing.namespaces import (
     read_create_schema,
     read_drop_schema,
 )
-from remuda.sql.parsing.option_settings import option_value
+from remuda.sql.parsing.option_settings import option_value, skip_storage, skip_tablespace
 from remuda.sql.parsing.sequences import read_create_sequence
 from remuda.sql.parsing.table_elements import ElementReader
 from remuda.sql.text.places import position_at
@@ -88,7 +88,7 @@ class DefinitionParser(ElementReader):
         if_not_exists = self.accept("if", "not", "exists")
         name = self.map_name()
         elements = TableElements()
-        if self.word() != "as" and not (self.word() == "with" or self.word() == "replicated"):
+        if self.word() != "as" and self.word() not in ("with", "replicated", "using"):
             elements = self.elements()
         options = self.options()
         query, with_data = None, True
@@ -152,10 +152,16 @@ class DefinitionParser(ElementReader):
                 while self.accept(","):
                     self.option(options)
                 self.expect(")")
+            elif self.word() == "tablespace":
+                skip_tablespace(self)
+            elif self.accept("using"):
+                self.expect("heap", hint="Tables are kept by one method: leave the clause out.")
             else:
                 return options
 
     def option(self, options: _Options) -> None:
+        if skip_storage(self):
+            return
         name = self.name()
         if name.text in options.seen:
             raise InvalidDefinition(f'option "{name.text}" is given twice', position=name.position)

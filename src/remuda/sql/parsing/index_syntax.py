@@ -18,6 +18,7 @@ from typing import Final
 
 from remuda.datatypes.index import IndexKind
 from remuda.errors import InvalidDefinition, NotSupported, UndefinedObject
+from remuda.sql.parsing.option_settings import skip_storage, skip_tablespace
 from remuda.sql.parsing.token_reader import TokenReader
 from remuda.sql.trees.syntax import CreateIndexTree, DropIndexTree, Name, ShowTree
 
@@ -56,7 +57,8 @@ def read_create_index(reader: TokenReader) -> CreateIndexTree:
         if kind not in (None, given):
             raise InvalidDefinition("the kind of the index is given twice", position=place)
         kind = given
-    if reader.word() in ("where", "include", "tablespace"):
+    skip_tablespace(reader)
+    if reader.word() in ("where", "include"):
         reader.unsupported(f"{reader.word().upper()} of an index", "ON map (column, ...)")
     reader.end()
     return CreateIndexTree(
@@ -85,12 +87,23 @@ def _method(reader: TokenReader) -> IndexKind:
 
 
 def _kind_clause(reader: TokenReader) -> IndexKind | None:
-    """``TYPE kind`` or ``WITH (type = kind)``."""
+    """``TYPE kind`` or ``WITH (type = kind)``; PostgreSQL's storage parameters say no kind."""
     if reader.accept("type"):
         return _method(reader)
     if not reader.accept("with"):
         return None
     reader.expect("(")
+    kind: IndexKind | None = None
+    while True:
+        if not skip_storage(reader):
+            kind = _kind_option(reader)
+        if not reader.accept(","):
+            break
+    reader.expect(")")
+    return kind
+
+
+def _kind_option(reader: TokenReader) -> IndexKind:
     option = reader.name()
     if option.text != "type":
         raise InvalidDefinition(
@@ -99,9 +112,7 @@ def _kind_clause(reader: TokenReader) -> IndexKind | None:
             hint="Known options: type = sorted|hash|bitmap.",
         )
     reader.expect("=")
-    kind = _method(reader)
-    reader.expect(")")
-    return kind
+    return _method(reader)
 
 
 def _elements(reader: TokenReader) -> tuple[tuple[Name, ...], tuple[bool, ...]]:

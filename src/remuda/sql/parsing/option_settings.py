@@ -11,11 +11,13 @@ Names and values are those of ``datatypes.map_options``.
 
 from __future__ import annotations
 
+from typing import Final
+
 from remuda.datatypes.map_options import (
     OPTIONS,
     unknown_option,
 )
-from remuda.errors import InvalidDefinition
+from remuda.errors import InvalidDefinition, UndefinedObject
 from remuda.sql.parsing.token_reader import TokenReader
 from remuda.sql.text.lexemes import TokenKind
 from remuda.sql.trees.syntax import OptionSetting
@@ -39,11 +41,55 @@ def option_value(reader: TokenReader) -> str | int | bool | None:
     return None if word == "default" else word
 
 
+STORAGE: Final = frozenset(
+    {
+        "buffering", "deduplicate_items", "fastupdate", "fillfactor", "log_autovacuum_min_duration",
+        "parallel_workers", "toast_tuple_target", "user_catalog_table", "vacuum_index_cleanup",
+        "vacuum_truncate",
+    }
+)  # fmt: skip
+
+
+def skip_storage(reader: TokenReader) -> bool:
+    """Reads a storage parameter of PostgreSQL with its value, if one comes next. It tells where
+    PostgreSQL puts rows and when it cleans up, which members decide for themselves."""
+    first = reader.index
+    toast = reader.accept("toast", ".")
+    word = reader.word()
+    if not toast and word not in STORAGE and not word.startswith("autovacuum_"):
+        return False
+    name = reader.name()
+    if toast and name.text not in STORAGE and not name.text.startswith("autovacuum_"):
+        reader.index = first
+        return False
+    if reader.accept("="):
+        reader.accept("-")
+        option_value(reader)
+    return True
+
+
+def skip_tablespace(reader: TokenReader) -> None:
+    """``USING heap``, ``TABLESPACE name``: the ones that every database of PostgreSQL has."""
+    if not reader.accept("tablespace"):
+        return
+    name = reader.name()
+    if name.text != "pg_default":
+        raise UndefinedObject(
+            f'tablespace "{name.text}" does not exist',
+            position=name.position,
+            hint="Leave the clause out: maps are in no tablespace.",
+        )
+
+
 def read_settings(reader: TokenReader, *, with_values: bool) -> tuple[OptionSetting, ...]:
     """``(option = value, ...)`` after SET, ``(option, ...)`` after RESET."""
     reader.expect("(")
     found: list[OptionSetting] = []
     while True:
+        if skip_storage(reader):
+            if not reader.accept(","):
+                break
+            continue
         name = reader.name()
         if name.text not in OPTIONS:
             raise unknown_option(name.text).at(name.position, None)
