@@ -5,10 +5,10 @@ from __future__ import annotations
 from google.protobuf import json_format
 
 from remuda.catalog.catalog import Catalog
+from remuda.datatypes.schema import Namespace
 from remuda.errors import DataCorrupted, RemudaError
 from remuda.rpc import codec
-from remuda.rpc.messages import control_pb2
-from remuda.rpc.namespaces import decode_namespace, encode_namespace
+from remuda.rpc.messages import common_pb2, control_pb2
 
 
 def catalog_text(catalog: Catalog) -> str:
@@ -39,3 +39,15 @@ def read_catalog(text: str) -> Catalog:
             detail=str(problem)[:300],
             hint="A newer version of Remuda may have made it.",
         ) from problem
+
+
+def encode_namespace(namespace: Namespace) -> common_pb2.Namespace:
+    return common_pb2.Namespace(
+        name=namespace.name,
+        comment=namespace.comment or None,
+        oid=namespace.oid or None,
+    )
+
+
+def decode_namespace(message: common_pb2.Namespace) -> Namespace:
+    return Namespace(message.name, message.comment, message.oid)

@@ -23,7 +23,7 @@ from remuda.errors import DataCorrupted, RemudaError, UnknownFormat
 from remuda.limits import PARTITIONS
 from remuda.rpc import codec
 from remuda.rpc.messages import control_pb2
-from remuda.rpc.namespaces import decode_namespace
+from remuda.snapshot.catalog import decode_namespace
 from remuda.snapshot.log_rows import Packings, decode_batches
 from remuda.storage.chunks.layout import Layout
 from remuda.storage.format import records as log

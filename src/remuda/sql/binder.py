@@ -204,9 +204,15 @@ def _bind_other(context: Context, parsed: ParsedStatement) -> BoundStatement:
             return SessionStatement(tree)
         case DeallocateTree() | DiscardTree() | FetchTree() | CloseTree() | UnlistenTree() as tree:
             return SessionStatement(tree)
-        case BeginTree() | CommitTree() | RollbackTree() | SetTransactionTree() as tree:
-            return SessionStatement(tree)
-        case SavepointTree() | RollbackToTree() | ReleaseTree() as tree:
+        case (
+            BeginTree()
+            | CommitTree()
+            | RollbackTree()
+            | SetTransactionTree()
+            | SavepointTree()
+            | RollbackToTree()
+            | ReleaseTree() as tree
+        ):
             return SessionStatement(tree)
         case CreateSnapshotTree() | ShowSnapshotsTree() | VerifySnapshotTree() as tree:
             return SnapshotStatement(tree)

@@ -37,8 +37,8 @@ from remuda.member.state.log import fields
 from remuda.rpc import codec
 from remuda.rpc.messages import control_pb2, user_pb2
 from remuda.rpc.messages.control_pb2 import RpcType
-from remuda.rpc.namespaces import decode_namespace, encode_namespace
 from remuda.rpc.transport import Request
+from remuda.snapshot.catalog import decode_namespace, encode_namespace
 from remuda.storage.maps.map_store import MapStore
 
 log = logging.getLogger(__name__)

@@ -28,9 +28,10 @@ from __future__ import annotations
 from typing import Final, Literal
 
 from remuda.errors import NotSupported
-from remuda.sql.parsing.namespaces import moved_or_owned, read_alter_schema
 from remuda.sql.parsing.option_settings import read_settings
 from remuda.sql.parsing.sequences import (
+    moved_or_owned,
+    read_alter_schema,
     read_alter_sequence,
     read_clause,
     read_identity,

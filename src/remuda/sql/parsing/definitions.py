@@ -15,7 +15,7 @@
     SHOW TABLES|MAPS|MAPPINGS|VIEWS  |  SHOW COLUMNS FROM name  |  DESCRIBE name
     SHOW CREATE TABLE|VIEW name
 
-Elements are read in ``table_elements``, statements about schemas in ``namespaces``.
+Elements are read in ``table_elements``, statements about schemas in ``sequences``.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ from typing import Final, Literal
 from remuda.datatypes.map_options import OPTIONS
 from remuda.errors import InvalidDefinition, SqlSyntaxError
 from remuda.sql.parsing.index_syntax import read_create_index, read_drop_index, read_show_indexes
-from remuda.sql.parsing.namespaces import (
+from remuda.sql.parsing.option_settings import option_value, skip_storage, skip_tablespace
+from remuda.sql.parsing.sequences import (
     read_comment_on_schema,
     read_create_schema,
+    read_create_sequence,
     read_drop_schema,
 )
-from remuda.sql.parsing.option_settings import option_value, skip_storage, skip_tablespace
-from remuda.sql.parsing.sequences import read_create_sequence
 from remuda.sql.parsing.table_elements import ElementReader
 from remuda.sql.text.places import position_at
 from remuda.sql.trees.namespaces import CommentSchemaTree, CreateSchemaTree, DropSchemaTree

@@ -1,0 +1,18 @@
+SELECT * FROM sales.orders ORDER BY 1, 2;
+SELECT * FROM people ORDER BY 1, 2;
+SELECT * FROM plain ORDER BY 1, 2;
+SELECT * FROM pair ORDER BY 1, 2;
+SELECT * FROM totals;
+SELECT * FROM sales.big ORDER BY id;
+SELECT nextval('sales.numbers'), nextval('sales.orders_id_seq');
+INSERT INTO people (born) VALUES ('2020-02-02') RETURNING id;
+INSERT INTO sales.orders (id, name) VALUES (1, 'key');
+INSERT INTO sales.orders (name) VALUES ('n1');
+INSERT INTO sales.orders (name, amount) VALUES ('less', -1);
+INSERT INTO pair VALUES (1, NULL, 'x');
+INSERT INTO sales.orders (id, name) VALUES (1, 'k') ON CONFLICT (id) DO UPDATE SET note = 'u' RETURNING id, name, note;
+SELECT conrelid::regclass, conname, contype FROM pg_constraint JOIN pg_namespace n ON n.oid = connamespace WHERE contype IN ('p', 'u') AND nspname IN ('public', 'sales') ORDER BY conname;
+SELECT table_schema, table_name, column_name, column_default, is_nullable FROM information_schema.columns WHERE table_schema IN ('public', 'sales') AND table_name NOT IN ('totals', 'big') AND data_type <> 'text' ORDER BY 1, 2, ordinal_position;
+SELECT obj_description('sales.orders'::regclass), obj_description('plain_a'::regclass), obj_description('totals'::regclass), col_description('sales.orders'::regclass, 3);
+SELECT obj_description(oid) FROM pg_constraint WHERE conname = 'orders_pkey';
+SELECT obj_description(oid, 'pg_namespace') FROM pg_namespace WHERE nspname = 'sales';
