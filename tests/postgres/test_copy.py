@@ -268,3 +268,25 @@ def test_clients_without_messages_for_copy_are_told(cluster, items):
             with pytest.raises(NotSupported, match="this client"):
                 client.sql(statement)
         assert client.sql("SELECT 1").fetchall() == [(1,)]
+
+
+def test_generated_columns_are_computed_and_left_out(connection):
+    connection.execute(
+        "CREATE TABLE made (id INT PRIMARY KEY, twice INT GENERATED ALWAYS AS (id * 2) STORED)"
+    )
+    with connection.cursor() as cursor:
+        with cursor.copy("COPY made FROM STDIN") as copy:
+            copy.write("1\n2\n")
+        with cursor.copy("COPY made (id) FROM STDIN") as copy:
+            copy.write("3\n")
+        with cursor.copy("COPY made TO STDOUT") as copy:
+            assert sorted(copy.rows()) == [("1",), ("2",), ("3",)]
+    found = connection.execute("SELECT * FROM made ORDER BY id").fetchall()
+    assert found == [(1, 2), (2, 4), (3, 6)]
+    for statement in ("COPY made (id, twice) FROM STDIN", "COPY made (twice) TO STDOUT"):
+        with (
+            pytest.raises(psycopg.errors.InvalidColumnReference, match="is a generated column"),
+            connection.cursor().copy(statement),
+        ):
+            pass
+    connection.execute("DROP TABLE made")

@@ -16,6 +16,7 @@ from remuda.errors import (
 )
 from remuda.plan.expression import ColumnRef, Expression, Literal
 from remuda.plan.logical import Filter, Logical
+from remuda.sql.changes.generated_columns import refuse_generated, with_generated
 from remuda.sql.changes.modify import target_of
 from remuda.sql.changes.rows import insert_positions
 from remuda.sql.definitions.constraints import default_of
@@ -112,6 +113,8 @@ def _incoming(context: Context, tree: CopyTree) -> CopyStatement:
     assert tree.table is not None
     schema, _ = target_of(context, tree.table, "this")
     positions = insert_positions(context, schema, list(tree.columns))
+    refuse_generated(context, schema, tree.columns)
+    positions = [place for place in positions if place not in schema.generated]
     columns = tuple(schema.columns[position] for position in positions)
     names = [column.name for column in columns]
     options = _options(context, tree, names, [column.name for column in schema.shown])
@@ -120,6 +123,7 @@ def _incoming(context: Context, tree: CopyTree) -> CopyStatement:
     plan = _with_all_columns(context, schema, given, columns, positions)
     if tree.where is not None:
         plan = _filtered(context, schema, plan, tree.where)
+    plan = with_generated(context, schema, plan)
     if schema.takes_numbers or context.takes_numbers:
         plan = numbered(context, plan)
     return CopyStatement(
@@ -158,6 +162,8 @@ def _filtered(context: Context, schema: MapSchema, plan: Logical, where: ast.Nod
 
 def _direct(schema: MapSchema, positions: Sequence[int]) -> tuple[int | Literal, ...] | None:
     found: list[int | Literal] = []
+    if schema.generated:
+        return None
     for place, column in enumerate(schema.columns):
         if place in positions:
             found.append(positions.index(place))
@@ -181,8 +187,12 @@ def _outgoing(context: Context, tree: CopyTree, bind_inner: Inner) -> CopyStatem
         insert_positions(
             context, schema, list(tree.columns)
         )  # it refuses unknown and repeated ones
+        refuse_generated(context, schema, tree.columns)
     if tree.columns:
         items = [ast.Column(this=name) for name in tree.columns]
+    elif schema is not None and schema.generated:
+        given = [column.name for column in schema.shown if not column.generated]
+        items = [ast.Column(this=ast.name(name)) for name in given]
     query = ast.Select(expressions=items, from_=ast.From(this=tree.table))
     inner = bind_inner(context, QueryTree(query))
     assert isinstance(inner, BoundQuery)

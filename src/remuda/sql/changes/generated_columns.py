@@ -6,11 +6,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from remuda.datatypes.schema import Column, Identity, MapSchema
-from remuda.errors import GeneratedAlways
+from remuda.errors import GeneratedAlways, InvalidColumnReference
 from remuda.plan.expression import ColumnRef, Expression, transform
 from remuda.plan.logical import Logical
 from remuda.sql.definitions.generated import generation
-from remuda.sql.scope.context import Context
+from remuda.sql.scope.context import Context, identifier
 from remuda.sql.scope.output import project
 from remuda.sql.trees import ast
 
@@ -65,6 +65,19 @@ def refuse_value(context: Context, column: Column, value: ast.Node | None, place
             place,
             detail=_reason(column),
         )
+
+
+def refuse_generated(context: Context, schema: MapSchema, names: Sequence[ast.Node]) -> None:
+    """Raises InvalidColumnReference for a generated column among the columns of COPY."""
+    for node in names:
+        name = identifier(node)
+        if name in schema.position and schema.column(name).generated:
+            raise context.error(
+                InvalidColumnReference,
+                f'column "{name}" is a generated column',
+                node,
+                detail="Generated columns cannot be used in COPY.",
+            )
 
 
 def _reason(column: Column) -> str:
