@@ -77,6 +77,7 @@ class MemberConfig:
         ("chunks", "partitions"),
     )
     statement_memory: int = _size(4096 * MIB, "bytes that one statement may hold on a member")
+    temporary_memory: int = _size(256 * MIB, "bytes of the temporary tables of one session")
     member_memory: int = _size(
         0,
         "bytes that all statements together may hold on a member; 0 = a quarter of its share of the"
@@ -221,6 +222,7 @@ class MemberConfig:
             "heartbeat_interval",
             "heartbeat_timeout",
             "statement_memory",
+            "temporary_memory",
             "admission_timeout",
             "parallel_rows",
             "transaction_memory",

@@ -30,6 +30,10 @@ NOT_NULL_GUARD = "not null guard of "
 the rows that are there. Users never see it."""
 
 
+PG_TEMP = "pg_temp"
+"""The schema of temporary tables: each session has its own."""
+
+
 def full_name(namespace: str, local: str) -> str:
     """``sales``, ``orders`` -> ``sales.orders``"""
     return local if namespace == PUBLIC else prefix(namespace) + local
@@ -180,6 +184,11 @@ class MapSchema:
     def local(self) -> str:
         """Its name without its schema."""
         return local_name(self.namespace, self.name)
+
+    @property
+    def temporary(self) -> bool:
+        """Whether it is of one session alone (decision 0090)."""
+        return self.namespace == PG_TEMP
 
     @property
     def primary_key(self) -> str:

@@ -10,6 +10,8 @@ from functools import cached_property
 from typing import Any, Final
 
 from remuda.catalog.system_relations import DATABASE, OWNER
+from remuda.catalog.temporary import TemporaryTables
+from remuda.datatypes.schema import PG_TEMP
 from remuda.datatypes.sql import SqlType
 from remuda.datatypes.times.session_zones import UTC
 from remuda.errors import LimitExceeded, ProtocolError
@@ -53,6 +55,9 @@ class ClientSession:
     numbers: Mapping[int, int] = field(default_factory=dict)
     """The last number that it took of each sequence, by map id; of the latest one, last."""
 
+    temporary: TemporaryTables | None = None
+    """They stay on the member that has the connection."""
+
     def value(self, setting: Setting) -> str:
         name = setting.name.lower()
         found = self.values.get(name)
@@ -82,10 +87,16 @@ class ClientSession:
     @cached_property
     def meaning(self) -> Meaning:
         """Those of its settings that plans depend on."""
-        if not self.values:
+        temporary = self.temporary
+        if not self.values and temporary is None:
             return PLAIN
-        path = self.values.get("search_path")
-        return Meaning(self.zone, PLAIN.path if path is None else path_of(path))
+        value = self.values.get("search_path")
+        path = PLAIN.path if value is None else path_of(value)
+        if temporary is None or temporary.names is None:
+            return Meaning(self.zone, path)
+        if PG_TEMP not in path:
+            path = (PG_TEMP, *path)
+        return Meaning(self.zone, path, temporary.names)
 
     @property
     def rows_max(self) -> int | None:
@@ -120,7 +131,13 @@ class ClientSession:
         prepared: Mapping[str, PreparedText],
         numbers: Mapping[int, int],
     ) -> ClientSession:
-        return ClientSession(values, prepared, defaults=self.defaults, numbers=numbers)
+        return ClientSession(
+            values,
+            prepared,
+            defaults=self.defaults,
+            numbers=numbers,
+            temporary=self.temporary,
+        )
 
     def with_value(self, setting: Setting, value: str | None) -> ClientSession:
         """None: the default."""
@@ -147,7 +164,11 @@ class ClientSession:
             self.pid,
             defaults=defaults,
             numbers=self.numbers,
+            temporary=self.temporary,
         )
+
+    def with_temporary(self, temporary: TemporaryTables | None) -> ClientSession:
+        return replace(self, temporary=temporary)
 
     def reset(self) -> ClientSession:
         """With all settings at their defaults (RESET ALL)."""

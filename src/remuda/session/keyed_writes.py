@@ -78,7 +78,7 @@ def of_insert(statement: InsertStatement) -> KeyedPlan | None:
 def _fits(schema: MapSchema, writes: bool) -> bool:
     """Every member has a copy of a replicated map, and values of unique indexes concern the owners
     of other keys. (A row that is removed gives its values free.)"""
-    return not (schema.replicated or (writes and schema.uniques))
+    return not (schema.replicated or schema.temporary or (writes and schema.uniques))
 
 
 def _planned(

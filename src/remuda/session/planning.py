@@ -282,7 +282,7 @@ def bound(
     the statement attached."""
     if len(text) > STATEMENT_LENGTH_MAX:
         raise LimitExceeded(f"a statement has at most {STATEMENT_LENGTH_MAX} characters")
-    zone, path = meaning
+    zone, path, _ = meaning
     plain = None if types else literal_insert(text, catalog, zone, path)
     if plain is not None:
         return plain

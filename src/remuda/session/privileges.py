@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from typing import Final
 
 from remuda.catalog.catalog import Catalog
 from remuda.catalog.edits import (
@@ -19,7 +20,7 @@ from remuda.catalog.edits import (
     PutView,
 )
 from remuda.catalog.users import ALL, Role, User, lacking, schema_scope
-from remuda.datatypes.schema import MapSchema, ViewDefinition
+from remuda.datatypes.schema import PG_TEMP, MapSchema, ViewDefinition, prefix
 from remuda.plan.logical import Logical, Recursion, Scan, Supplied
 from remuda.plan.sequence_calls import CURRVAL, SequenceCall
 from remuda.plan.uses import operators_of
@@ -42,6 +43,8 @@ from remuda.sql.scope.statements import (
     SnapshotStatement,
     TruncateStatement,
 )
+
+_TEMPORARY: Final = prefix(PG_TEMP)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +69,33 @@ def check_needs(user: User, needs: Iterable[Need]) -> None:
 
 def needs_of(statement: BoundStatement, catalog: Catalog) -> tuple[Need, ...]:
     """Each once."""
-    return tuple(dict.fromkeys(_needs(statement, catalog)))
+    found = dict.fromkeys(_needs(statement, catalog))
+    own = _own(statement, catalog)
+    return tuple(need for need in found if need.name not in own) if own else tuple(found)
+
+
+def _own(statement: BoundStatement, catalog: Catalog) -> frozenset[str]:
+    """The temporary tables that a statement writes, makes or drops: a session may do everything
+    with them. ``catalog`` has none of them."""
+    match statement:
+        case ExplainStatement(statement=inner):
+            return _own(inner, catalog)
+        case CatalogStatement(edits=edits):
+            names = (edit.name for edit in edits if isinstance(edit, DropMap))
+            return frozenset(
+                name for name in names
+                if name.startswith(_TEMPORARY) and catalog.find(name) is None
+            )  # fmt: skip
+        case (
+            InsertStatement(schema=schema)
+            | ChangeStatement(schema=schema)
+            | TruncateStatement(schema=schema)
+            | CreateMapStatement(schema=schema)
+            | CreateAsStatement(schema=schema)
+        ):
+            return frozenset((schema.name,)) if schema.temporary else frozenset()
+        case _:
+            return frozenset()
 
 
 def _needs(statement: BoundStatement, catalog: Catalog) -> Iterator[Need]:

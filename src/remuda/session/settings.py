@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
+from remuda.catalog.temporary import TemporaryNames
 from remuda.datatypes.times.session_zones import UTC, zone_name
 from remuda.errors import CannotChangeSetting, InputError, NotSupported, UndefinedSetting
 from remuda.sql.expressions.ignored_settings import BOOL, IGNORED, NUMBER, IgnoredSetting
@@ -27,6 +28,7 @@ class Meaning(NamedTuple):
 
     zone: str = UTC
     path: tuple[str, ...] = DEFAULT_PATH
+    temporary: TemporaryNames | None = None
 
     def of(self, user: str) -> Meaning:
         """With the name of the user in the path."""

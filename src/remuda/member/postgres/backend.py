@@ -478,6 +478,9 @@ class Backend:
         services, user = self._services, outlet.user
         sent = self._with_prepared(text, client.session)
         transaction, lost = services.statements.transaction(client.transaction, outlet, user)
+        if sent.temporary is not None and sent.temporary.transaction:
+            settled = sent.temporary.settled("" if transaction is None else transaction.name)
+            client.session = sent = sent.with_temporary(settled)
         session = sent if transaction is None else transaction.session(sent)
         return Statement(
             channel=outlet,
@@ -500,6 +503,7 @@ class Backend:
             lost=lost,
             takes_transactions=True,
             sent=sent,
+            room=client.room,
             planned_by=by,
             unaided=True,
             progress=Progress(on_notice=self._notice),

@@ -4,12 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from remuda.catalog.temporary import bytes_of
+from remuda.errors import OutOfMemory
+from remuda.execution.memory import MemoryAccount, Reservation
 from remuda.member.base.core import Core
 from remuda.member.sessions.statement import Client, Statement
 from remuda.member.state.clients import Pids
 from remuda.query.ids import QueryId
 from remuda.rpc.client_channel import ClientChannel
 from remuda.session.client_session import NO_SESSION, ClientSession
+
+
+class TemporaryMemory(MemoryAccount):
+    """Of the temporary tables of one session."""
+
+    def __init__(self, core: Core) -> None:
+        super().__init__(core.config.temporary_memory, None, core.memory)
+
+    def _beyond_statement(self, size: int, what: str, limit: int) -> OutOfMemory:
+        return OutOfMemory(
+            f"the temporary tables of the session need more than {limit} bytes",
+            detail=f"{what} asked for {size} bytes more while {self.held} were held.",
+            hint="Drop temporary tables, use an ordinary table, or raise temporary_memory of the "
+            "members.",
+        )
 
 
 class ClientTable:
@@ -31,6 +49,7 @@ class ClientTable:
             kept=kept,
             session=session,
             pid=self._pids.take(),
+            room=Reservation(TemporaryMemory(self._core), "a temporary table") if kept else None,
             since=self._core.world.clock.wall_micros(),
         )
         return made
@@ -38,6 +57,8 @@ class ClientTable:
     def remove(self, channel: ClientChannel) -> Client:
         client = self._clients.pop(channel, Client())
         self._pids.give_back(client.pid)
+        if client.room is not None:
+            client.room.clear()
         return client
 
     def get(self, channel: ClientChannel) -> Client | None:
@@ -58,6 +79,10 @@ class ClientTable:
             client.changed = self._core.world.clock.wall_micros()
             client.statements.pop(statement.query, None)
             client.cursors.pop(statement.query, None)
+            if client.room is not None and client.room.size:
+                own = statement.transaction
+                kept = [each for _, each in own.kept] if own is not None else []
+                client.room.resize(bytes_of([client.session.temporary, *kept]))
 
     def keep(self, statement: Statement, session: ClientSession | None) -> bytes | None:
         """The session that the client of a statement has from now on, as it sends it along; None:

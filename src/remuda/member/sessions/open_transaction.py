@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Final
 
+from remuda.catalog.temporary import TemporaryTables
 from remuda.datatypes.schema import MapSchema
 from remuda.datatypes.timestamp import FOREVER
 from remuda.errors import (
@@ -81,6 +82,8 @@ class OpenTransaction:
     """The error that has failed it."""
     local: dict[str, str] = field(default_factory=dict)
     """The settings of SET LOCAL."""
+    kept: list[tuple[str, TemporaryTables | None]] = field(default_factory=list)
+    """The session's temporary tables at each savepoint, by the names of these."""
     asked: bool = False
     """Whether a statement has read or written in it: then its modes stand."""
     turn: asyncio.Lock = field(default_factory=asyncio.Lock)
@@ -120,6 +123,7 @@ class OpenTransaction:
             session.user,
             defaults=session.defaults,
             numbers=session.numbers,
+            temporary=session.temporary,
         )
 
     def check(self) -> None:
@@ -144,6 +148,14 @@ class OpenTransaction:
         message.started, message.snapshot = self.started, self.snapshot
         message.writes, message.bytes = self.writes.count, self.writes.bytes
         message.reads, message.savepoints = self.reads.count, len(self.writes.savepoints)
+
+    def kept_at(self, name: str, *, ends: bool = False) -> TemporaryTables | None:
+        """The temporary tables at a savepoint, without those that were set later, or without it as
+        well if it ``ends``."""
+        place = max(place for place, (known, _) in enumerate(self.kept) if known == name)
+        found = self.kept[place][1]
+        del self.kept[place + (not ends) :]
+        return found
 
     def roll_back_to(self, name: str) -> None:
         """To a savepoint; what had failed since is forgiven. UndefinedSavepoint."""

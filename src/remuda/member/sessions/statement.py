@@ -5,19 +5,25 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections import deque
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Callable, Coroutine, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Final, TypeVar
 
+import pyarrow as pa
+
+from remuda.catalog.edits import DropMap
+from remuda.catalog.temporary import TemporaryTables, bytes_of
 from remuda.datatypes.sql import SqlType
 from remuda.datatypes.values import PhysicalValue
 from remuda.errors import (
     NotSupported,
     RemudaError,
+    UndefinedMap,
     UndefinedStatement,
     UntranslatableCharacter,
 )
+from remuda.execution.memory import Reservation
 from remuda.member.cursors.open_cursors import OpenCursors
 from remuda.member.cursors.portals import ClientPortals
 from remuda.member.queries.copy_port import CopyPort
@@ -116,6 +122,8 @@ class Progress:
     """Seconds of its ended waits for locks and turns."""
     waits_since: float | None = None
     """Monotonic seconds: when its present wait for a lock or a turn began."""
+    temporary: TemporaryTables | None = None
+    """The temporary tables of its session, once it has changed them."""
     on_closed: list[Callable[[], None]] = field(default_factory=list)
     """Called when it is over: what frees what is kept for its queries."""
     on_error: Callable[[RemudaError], None] | None = None
@@ -258,6 +266,8 @@ class Statement:
     """Carries the data of COPY; None: its client has no way for that."""
     locking: bool = False
     """SELECT ... FOR UPDATE, FOR SHARE: what it reads must be the same at the commit."""
+    room: Reservation | None = None
+    """The memory of temporary tables of its session; None: its client cannot have any."""
     progress: Progress = field(default_factory=Progress)
     """Shared by the copies that stand for its parts and its further attempts."""
 
@@ -321,9 +331,48 @@ class Statement:
                 raise self.error from None
 
     def with_numbers(self) -> ClientSession | None:
-        """The session with the numbers of sequences that it has taken; None: it has taken none."""
-        numbers = self.progress.numbers
-        return self.sent.with_numbers(numbers) if numbers else None
+        """The session with the numbers of sequences that it has taken, and with what it has made of
+        temporary tables; None: the session is as it was."""
+        numbers, tables = self.progress.numbers, self.progress.temporary
+        session = self.sent.with_numbers(numbers) if numbers else None
+        if tables is None:
+            return session
+        if self.transaction is None:
+            tables = tables.committed()
+        return (session or self.sent).with_temporary(tables)
+
+    def temporary_tables(self) -> TemporaryTables:
+        """The value that it begins to change. Raises NotSupported."""
+        if self.room is None:
+            raise NotSupported(
+                "temporary tables need a session that stays on one member",
+                hint="Connect to the port for PostgreSQL's clients, or use an ordinary table.",
+            )
+        tables = self.progress.temporary or self.session.temporary or TemporaryTables()
+        return tables.within("" if self.transaction is None else self.transaction.name)
+
+    def keep_temporary(self, tables: TemporaryTables) -> None:
+        """Make this the value of the session once the statement has succeeded. Raises
+        OutOfMemory."""
+        assert self.room is not None, "temporary_tables has looked"
+        kept = () if self.transaction is None else self.transaction.kept
+        self.room.resize(bytes_of([tables, self.session.temporary, *(each for _, each in kept)]))
+        self.progress.temporary = tables
+
+    def temporary_rows(self, relation: str) -> Sequence[pa.RecordBatch]:
+        """The rows of a temporary table. Raises UndefinedMap."""
+        tables = self.progress.temporary or self.session.temporary
+        found = None if tables is None else tables.find(relation)
+        if found is None:
+            raise UndefinedMap(f'relation "{relation}" does not exist on this member')
+        return found.batches
+
+    def defines_temporary(self, found: CatalogStatement) -> bool:
+        """Whether a definition concerns temporary tables alone."""
+        tables = self.session.temporary
+        return tables is not None and all(
+            isinstance(edit, DropMap) and tables.find(edit.name) is not None for edit in found.edits
+        )
 
     def close(self) -> None:
         """It is over: free what is kept for it."""
@@ -355,6 +404,9 @@ def _cancel(task: asyncio.Future[Any]) -> None:
 @dataclass
 class Client:
     """The work of one connection."""
+
+    room: Reservation | None = None
+    """The memory of its temporary tables."""
 
     stock: bool = False
     """Drill's own client."""

@@ -87,6 +87,17 @@ def default_modes(session: ClientSession) -> Modes:
     return Modes(_LEVELS[level], read_only)
 
 
+def _is_temporary(statement: Statement, found: Planned) -> bool:
+    """Whether it writes or defines temporary tables alone."""
+    match found:
+        case CreateMapStatement() | CreateAsStatement() | TruncateStatement():
+            return found.schema.temporary
+        case CatalogStatement():
+            return statement.defines_temporary(found)
+        case _:
+            return False
+
+
 @dataclass(frozen=True)
 class Ended:
     """The answer to a statement about transactions. ``session``: None leaves it."""
@@ -182,7 +193,8 @@ class TransactionStatements:
             case PlannedQuery() | PlannedInsert() | PlannedChange() | CopyStatement():
                 self._check_write(transaction, found)
             case _:
-                raise _outside(_name(found))
+                if not _is_temporary(statement, found):
+                    raise _outside(_name(found))
         if statement.local or statement.partitions is not None:
             raise NotSupported(
                 "reads of some partitions take no part in transactions",
@@ -193,6 +205,8 @@ class TransactionStatements:
 
     @staticmethod
     def _check_write(transaction: OpenTransaction, found: Planned) -> None:
+        if isinstance(found, PlannedInsert | PlannedChange) and found.schema.temporary:
+            return
         if isinstance(found, CopyStatement):
             if isinstance(found.source, InsertStatement):
                 transaction.check_writable("COPY FROM")
@@ -251,7 +265,7 @@ class TransactionStatements:
                         self._change_modes(transaction, modes)
                     return Ended("SET")
                 case SavepointTree() | RollbackToTree() | ReleaseTree():
-                    return self._savepoint(_needed(transaction, tree), tree)
+                    return self._savepoint(statement.sent, _needed(transaction, tree), tree)
         except RemudaError as error:
             if error.position is None:
                 raise error.at(tree.position, statement.text) from error.__cause__
@@ -303,8 +317,11 @@ class TransactionStatements:
                 cursor.close()
             raise
         self._cursors.committed(statement, held)
+        tables = statement.sent.temporary
+        if tables is not None:
+            statement.sent = statement.sent.with_temporary(tables.committed())
         self._chain(statement, transaction, chain)
-        return Ended("COMMIT")
+        return Ended("COMMIT", None if tables is None else statement.sent)
 
     async def _held(self, statement: Statement, transaction: OpenTransaction) -> list[NamedCursor]:
         """Its cursors WITH HOLD, read to their ends. An error rolls it back."""
@@ -325,6 +342,8 @@ class TransactionStatements:
         self._sessions.roll_back(transaction)
         self._chain(statement, transaction, chain)
         session = statement.sent.with_values(transaction.base.values)
+        if session.temporary is not None:
+            session = session.with_temporary(session.temporary.settled(""))
         return Ended("ROLLBACK", session if session != statement.sent else None)
 
     def _chain(self, statement: Statement, before: OpenTransaction, chain: bool) -> None:
@@ -342,20 +361,29 @@ class TransactionStatements:
         )
 
     def _savepoint(
-        self, transaction: OpenTransaction, tree: SavepointTree | RollbackToTree | ReleaseTree
+        self,
+        session: ClientSession,
+        transaction: OpenTransaction,
+        tree: SavepointTree | RollbackToTree | ReleaseTree,
     ) -> Ended:
+        """``session``: as its client has it."""
         match tree:
             case SavepointTree(name=name):
                 transaction.check()
                 transaction.writes.savepoint(name)
+                transaction.kept.append((name, session.temporary))
                 return Ended("SAVEPOINT")
             case ReleaseTree(name=name):
                 transaction.check()
                 transaction.release(name)
+                transaction.kept_at(name, ends=True)
                 return Ended("RELEASE")
             case RollbackToTree(name=name):
                 transaction.roll_back_to(name)
-                return Ended("ROLLBACK")
+                tables = transaction.kept_at(name)
+                if tables is session.temporary:
+                    return Ended("ROLLBACK")
+                return Ended("ROLLBACK", session.with_temporary(tables))
 
     @staticmethod
     def _change_modes(transaction: OpenTransaction, modes: Modes) -> None:

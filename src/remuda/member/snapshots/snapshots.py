@@ -25,6 +25,7 @@ from remuda.member.commits.commits import Commits
 from remuda.member.membership.catalog_service import CatalogService
 from remuda.member.membership.membership import Membership
 from remuda.member.sessions.statement import Statement
+from remuda.member.sessions.supplied_relations import Supplier
 from remuda.member.snapshots.cuts import Cuts
 from remuda.member.snapshots.log_archive import LogArchive
 from remuda.member.snapshots.making import SnapshotMaking
@@ -36,7 +37,6 @@ from remuda.member.snapshots.storage import SnapshotStorage
 from remuda.member.snapshots.tasks import CREATE, RESTORE, VERIFY, SnapshotTask, SnapshotTasks
 from remuda.member.statements.index_service import IndexService
 from remuda.member.statements.statements import Statements
-from remuda.member.statements.supplied_relations import Supplier
 from remuda.member.system.system_relations import engine_rows
 from remuda.member.system.system_state import SystemState
 from remuda.rpc.messages.control_pb2 import RpcType

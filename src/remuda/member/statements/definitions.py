@@ -21,10 +21,12 @@ from remuda.member.state.log import fields
 from remuda.member.statements.index_service import IndexService
 from remuda.member.statements.initiated_queries import INTERNAL_PAGE_ROWS, Runs
 from remuda.member.statements.plans import Plans
+from remuda.member.statements.temporary_changes import TemporaryChanges
 from remuda.session.definitions import settled_edits
 from remuda.session.planning import PlannedChange, PlannedInsert, PlannedQuery
 from remuda.sql.definitions.unique_constraints import verification
 from remuda.sql.scope.statements import (
+    AnalyzeStatement,
     CatalogStatement,
     CreateAsStatement,
     CreateIndexStatement,
@@ -41,7 +43,7 @@ UNDO_ATTEMPTS: Final = 20
 
 DEFINITIONS: Final = (
     CreateMapStatement, CreateAsStatement, CatalogStatement, CreateIndexStatement,
-    DropIndexStatement,
+    DropIndexStatement, AnalyzeStatement,
 )  # fmt: skip
 Definition: TypeAlias = (
     CreateMapStatement
@@ -49,6 +51,7 @@ Definition: TypeAlias = (
     | CatalogStatement
     | CreateIndexStatement
     | DropIndexStatement
+    | AnalyzeStatement
 )
 
 Change: TypeAlias = Callable[[Statement, PlannedChange, tuple[PhysicalValue, ...]], Awaitable[Any]]
@@ -68,6 +71,7 @@ class Definitions:
         sequences: Sequences,
         insert: Insert,
         change: Change,
+        temporary: TemporaryChanges,
     ) -> None:
         self._sequences = sequences
         self._core = core
@@ -78,11 +82,17 @@ class Definitions:
         self._indexes = indexes
         self._insert = insert
         self._write = change
+        self._temporary = temporary
 
     async def run(self, found: Definition, statement: Statement) -> tuple[str, int]:
         """The tag of its answer, and the number of rows that it counts."""
+        if self._temporary.concerns(statement, found):
+            return self._temporary.define(statement, found), 0
         tag, rows = "", 0
         match found:
+            case AnalyzeStatement(maps, tag):
+                await self._plans.analyze([schema for schema in maps if not schema.temporary])
+                return tag, 0
             case CreateMapStatement(schema, if_not_exists):
                 await self._catalog.create(schema, if_not_exists=if_not_exists)
                 tag = "CREATE TABLE"
@@ -195,6 +205,11 @@ class Definitions:
 
     async def create_as(self, found: CreateAsStatement, statement: Statement) -> int:
         """The number of rows of the new map. If the query fails, the map is dropped again."""
+        if found.schema.temporary:
+            own = self._temporary.create(statement, found.schema, found.on_commit)
+            if own is None or found.source is None:
+                return 0
+            return await self._fill(found, own, statement)
         before = self._core.catalog.find(found.schema.name)
         if before is not None:
             if found.if_not_exists:

@@ -32,10 +32,10 @@ from remuda.member.queries.query_start import Placed, QueryStart, place, place_h
 from remuda.member.queries.query_state import Initiated
 from remuda.member.sequences.calls import SequenceCalls
 from remuda.member.sessions.statement import Statement
+from remuda.member.sessions.supplied_relations import Supplies
 from remuda.member.state.routing import Router
 from remuda.member.statements.admission import AdmissionGate
 from remuda.member.statements.recursion import Evaluation, Tables
-from remuda.member.statements.supplied_relations import Supplies
 from remuda.plan.physical import (
     Fragment,
     KeyLookup,

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TypeVar
 
 from remuda.catalog.system_relations import OWNER
-from remuda.datatypes.schema import MapSchema
+from remuda.datatypes.schema import PG_TEMP, MapSchema
 from remuda.datatypes.sql import SqlType
 from remuda.datatypes.values import PhysicalValue
 from remuda.errors import InputError, LimitExceeded, RemudaError, SqlSyntaxError
@@ -43,7 +43,7 @@ grows with the text to seconds."""
 
 def _maps(statement: BoundStatement) -> Sequence[MapSchema]:
     try:
-        return maps_of(statement)
+        return [schema for schema in maps_of(statement) if schema.namespace != PG_TEMP]
     except RecursionError:
         raise LimitExceeded("the statement is nested too deeply to be planned") from None
 
@@ -153,7 +153,10 @@ class Plans:
         if found is not None:
             return found
         access, catalog = self._core.access, self._core.catalog
-        sight = Sight(catalog.shown, access.catalog(user), access.user(user))
+        shown, seen = catalog.shown, access.catalog(user)
+        if meaning.temporary is not None:
+            shown, seen = meaning.temporary.over(shown), meaning.temporary.over(seen)
+        sight = Sight(shown, seen, access.user(user))
         statement = await self._work(text, lambda: sight.bound(text, types, meaning))
         await self._statistics.refresh(_maps(statement))
         environment = self._environment(local)
@@ -211,7 +214,7 @@ class Plans:
     async def of(self, statement: BoundStatement, text: str) -> Planned:
         """The plan of a statement that is bound already, not cached. ``text`` is what it is part
         of."""
-        await self._statistics.refresh(maps_of(statement))
+        await self._statistics.refresh(_maps(statement))
         return await self._planned(statement, text, self._environment(local=False))
 
     async def analyze(self, maps: Sequence[MapSchema]) -> None:

@@ -207,7 +207,7 @@ def _argument_values(
 ) -> tuple[PhysicalValue, ...]:
     """The values of EXECUTE's arguments. Raises InputErrors and DataErrors."""
     try:
-        zone, path = meaning
+        zone, path, _ = meaning
         found = bind_arguments(text, tree, types, catalog, zone=zone, path=path)
         bound_arguments = parts_in_zone(found, zone)
     except RemudaError as error:
@@ -219,5 +219,7 @@ def _argument_values(
 
 def _discarded(session: ClientSession, what: str) -> ClientSession:
     if what == "ALL":
-        return replace(session.without_prepared().reset(), numbers={})
+        return replace(session.without_prepared().reset(), numbers={}, temporary=None)
+    if what == "TEMP":
+        return session.with_temporary(None)
     return replace(session, numbers={}) if what == "SEQUENCES" else session

@@ -71,7 +71,6 @@ from remuda.session.planning import (
 from remuda.session.shape import ResultShape
 from remuda.sql.parsing.cluster import TAG as CLUSTER_TAG
 from remuda.sql.scope.statements import (
-    AnalyzeStatement,
     CancelStatement,
     ClusterStatement,
     CopyStatement,
@@ -161,7 +160,7 @@ class Statements(Wing):
             indexes=indexes,
             sequences=self.sequences,
             insert=self._writes.insert,
-            change=self._writes.change,
+            change=self._writes.change, temporary=self._writes.temporary,
         )  # fmt: skip
 
     def routes(self) -> Routes:
@@ -416,9 +415,6 @@ class Statements(Wing):
                 self._done(statement, self.cursors.close(statement, tree), 0)
             case SessionStatement(tree):
                 await self._change_session(statement, tree)
-            case AnalyzeStatement(maps, tag):
-                await self._plans.analyze(maps)
-                self._done(statement, tag, 0)
             case ClusterStatement(AcceptLossTree()):
                 self._done(statement, CLUSTER_TAG, await self._accept_lost())
             case ClusterStatement(tree) | CancelStatement(tree):

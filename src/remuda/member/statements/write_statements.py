@@ -12,7 +12,7 @@ from functools import partial
 import pyarrow as pa
 
 from remuda.datatypes.arrow import engine_schema
-from remuda.datatypes.schema import MapSchema
+from remuda.datatypes.schema import PG_TEMP, MapSchema
 from remuda.datatypes.values import PhysicalValue, values_to_array
 from remuda.errors import QueryTimeout, RemudaError
 from remuda.execution.context import FragmentProfile
@@ -29,6 +29,7 @@ from remuda.member.statements.changes import Answer as ChangeAnswer
 from remuda.member.statements.changes import Changed, Changes, Source
 from remuda.member.statements.implicit_transactions import ImplicitTransactions
 from remuda.member.statements.initiated_queries import INTERNAL_PAGE_ROWS, Runs
+from remuda.member.statements.temporary_changes import TemporaryChanges
 from remuda.member.statements.transaction_changes import (
     ManyRows,
     TransactionChanges,
@@ -156,6 +157,11 @@ def too_late(statement: Statement) -> None:
     statement.error = QueryTimeout(f"the query did not end within {statement.timeout:g} s")
 
 
+def _is_own(found: PlannedInsert | PlannedChange) -> bool:
+    """Whether it writes a temporary table."""
+    return found.schema.temporary
+
+
 class WriteStatements:
     def __init__(  # noqa: PLR0917 (made in one place)
         self,
@@ -177,6 +183,7 @@ class WriteStatements:
         self._implicit = implicit
         self._keyed = keyed
         self.changes = Changes(core, peers, commits)
+        self.temporary = TemporaryChanges(core)
         self.reading: dict[QueryId, int] = {}
         """Read timestamps of statements that change what they have read."""
 
@@ -192,7 +199,7 @@ class WriteStatements:
         if profiles is None and found.keyed is not None and self._keyed.takes(statement, found):
             return await self._keyed.insert(statement, found.keyed, values)
         read: AsyncGenerator[pa.RecordBatch] | None = None
-        if found.schema.uniques and statement.transaction is None:
+        if found.schema.uniques and statement.transaction is None and not _is_own(found):
             try:
                 return await self._implicit.run(
                     statement, lambda run: self._insert(run, found, values, profiles)
@@ -244,7 +251,10 @@ class WriteStatements:
         *,
         insert_only: bool,
     ) -> int:
-        """Whole rows, in a commit of their own or into the write set of the transaction."""
+        """Whole rows, in a commit of their own, into the write set of the transaction, or into a
+        temporary table."""
+        if schema.namespace == PG_TEMP:
+            return await self.temporary.insert(statement, schema, pages)
         if statement.transaction is not None:
             own = statement.transaction
             return await self._own.insert(statement, own, schema, pages, insert_only=insert_only)
@@ -266,6 +276,9 @@ class WriteStatements:
             raise
 
     async def truncate(self, statement: Statement, schema: MapSchema) -> None:
+        if schema.temporary:
+            self.temporary.truncate(statement, schema)
+            return
         turn = partial(self._take_turn, statement)
         await self.changes.truncate(schema, turn, statement.commits_rows)
 
@@ -296,7 +309,8 @@ class WriteStatements:
         if profiles is None and found.keyed is not None and self._keyed.takes(statement, found):
             return await self._keyed.change(statement, found, found.keyed, values)
         begun = 0
-        if found.schema.uniques and found.written and statement.transaction is None:
+        unique = found.schema.uniques and not _is_own(found)
+        if unique and found.written and statement.transaction is None:
             with contextlib.suppress(ManyRows):
                 return await self._implicit.run(
                     statement, lambda run: self.change(run, found, values, profiles)
@@ -324,6 +338,8 @@ class WriteStatements:
         statement.progress.on_closed.append(held.clear)  # rows of RETURNING go to the client first
         try:
             answer = answer_of(self._runs, self._queries.new_id, statement, found, values)
+            if found.schema.namespace == PG_TEMP:
+                return await self.temporary.change(statement, found, source, answer, held)
             if statement.transaction is not None:
                 own = statement.transaction
                 return await self._own.change(statement, own, found, source, answer, held)

@@ -10,6 +10,7 @@ from remuda.datatypes.map_options import NO_OPTIONS, refuse_for_replicated
 from remuda.datatypes.schema import (
     HIDDEN,
     KEY_COLUMN,
+    PG_TEMP,
     ROW_ID,
     VALUE_COLUMN,
     Check,
@@ -24,6 +25,7 @@ from remuda.errors import (
     DuplicateMap,
     DuplicateObject,
     InvalidDefinition,
+    NotSupported,
     SqlSyntaxError,
     UndefinedMap,
     UndefinedSchema,
@@ -80,7 +82,7 @@ def bind_create(
 ) -> CreateMapStatement | CreateAsStatement | CatalogStatement:
     """The schema of a new map. Key columns become NOT NULL; a column ``__key`` is the key alone; a
     map without any key gets the hidden key ``ROW_ID``."""
-    place = context.place(tree.name)
+    place = _place(context, tree)
     existing = found_in(context.catalog, place.namespace, place.local)
     if existing is not None and not tree.if_not_exists:
         kind = "map" if isinstance(existing, MapSchema) else "view"
@@ -99,6 +101,15 @@ def bind_create(
     else:
         columns = _columns(context, tree, place, sequences)
     schema = _schema(context, tree, place, columns)
+    if sequences and schema.temporary:
+        raise placed(
+            context,
+            NotSupported(
+                "SERIAL and IDENTITY columns of temporary tables are not supported",
+                hint="CREATE SEQUENCE, and take its numbers by DEFAULT nextval('name').",
+            ),
+            tree.name,
+        )
     if sequences:
         version = context.catalog.version
         if existing is not None:
@@ -107,9 +118,28 @@ def bind_create(
         numbers = tuple(NumbersFrom(each.name) for each in sequences)
         return CatalogStatement("CREATE TABLE", version, edits, numbers=numbers)
     if tree.query is None:
-        return CreateMapStatement(schema, tree.if_not_exists, notices)
+        return CreateMapStatement(schema, tree.if_not_exists, notices, tree.on_commit)
     read = source if tree.with_data else None
-    return CreateAsStatement(schema, tree.if_not_exists, read, notices)
+    return CreateAsStatement(schema, tree.if_not_exists, read, notices, tree.on_commit)
+
+
+def _place(context: Context, tree: CreateTree) -> Place:
+    """Raises InvalidDefinition for a temporary table in another schema."""
+    if not tree.temporary and tree.name.schema != PG_TEMP:
+        return context.place(tree.name)
+    if tree.name.schema not in ("", PG_TEMP):
+        error = InvalidDefinition(
+            "cannot create temporary relation in non-temporary schema",
+            hint="Write the name of a temporary table without a schema.",
+        )
+        raise placed(context, error, tree.name)
+    if tree.replicated or tree.partition_by is not None or tree.options:
+        error = InvalidDefinition(
+            "a temporary table has no options",
+            hint="Its rows are on the member of its session: leave WITH and REPLICATED out.",
+        )
+        raise placed(context, error, tree.name)
+    return Place(PG_TEMP, tree.name.text)
 
 
 def _with_row_ids(

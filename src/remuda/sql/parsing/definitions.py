@@ -2,10 +2,11 @@
 
 ::
 
-    CREATE TABLE|MAPPING [IF NOT EXISTS] name (element, ...)
+    CREATE [TEMPORARY | TEMP | UNLOGGED] TABLE|MAPPING [IF NOT EXISTS] name (element, ...)
         [WITH (option = value, ...)] [REPLICATED]
     CREATE TABLE|MAPPING [IF NOT EXISTS] name [(column, ..., PRIMARY KEY (column, ...))]
         [WITH (option = value, ...)] [REPLICATED] AS query [WITH [NO] DATA]
+    after the options of a temporary one: ON COMMIT PRESERVE ROWS | DELETE ROWS | DROP
     option    replicated = true|false  |  partition_by = 'column, ...'
               | one of ``sql.parsing.option_settings``
     CREATE [OR REPLACE] VIEW name [(column, ...)] AS query
@@ -23,7 +24,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import Final, Literal
 
+from remuda.catalog.temporary import DELETE, DROP, PRESERVE
 from remuda.datatypes.map_options import OPTIONS
+from remuda.datatypes.schema import PG_TEMP
 from remuda.errors import InvalidDefinition, SqlSyntaxError
 from remuda.sql.parsing.index_syntax import read_create_index, read_drop_index, read_show_indexes
 from remuda.sql.parsing.option_settings import option_value, skip_storage, skip_tablespace
@@ -83,14 +86,18 @@ class DefinitionParser(ElementReader):
             return read_create_sequence(self)
         if not or_replace and self.accept("schema"):
             return read_create_schema(self)
+        temporary = not or_replace and self._temporary()
+        if not temporary:
+            self.accept("unlogged")
         if or_replace or not (self.accept("table") or self.accept("mapping")):
             self.unsupported("CREATE", _CREATES)
         if_not_exists = self.accept("if", "not", "exists")
         name = self.map_name()
         elements = TableElements()
-        if self.word() != "as" and self.word() not in ("with", "replicated", "using"):
+        if self.word() not in ("as", "with", "replicated", "using", "on"):
             elements = self.elements()
         options = self.options()
+        on_commit = self._on_commit(temporary=temporary or name.schema == PG_TEMP)
         query, with_data = None, True
         if self.accept("as"):
             query, with_data = self.query()
@@ -108,7 +115,33 @@ class DefinitionParser(ElementReader):
             query,
             with_data,
             tuple(options.settings),
+            temporary,
+            on_commit,
         )
+
+    def _temporary(self) -> bool:
+        """``[LOCAL | GLOBAL] TEMPORARY | TEMP``"""
+        if self.word() in ("local", "global"):
+            self.index += 1
+            if not (self.accept("temporary") or self.accept("temp")):
+                self.fail()
+            return True
+        return self.accept("temporary") or self.accept("temp")
+
+    def _on_commit(self, *, temporary: bool) -> str:
+        position = self.position()
+        if not self.accept("on", "commit"):
+            return PRESERVE
+        for words in (PRESERVE, DELETE, DROP):
+            if self.accept(*words.lower().split()):
+                break
+        else:
+            self.fail("Write ON COMMIT PRESERVE ROWS, ON COMMIT DELETE ROWS or ON COMMIT DROP.")
+        if not temporary:
+            raise InvalidDefinition(
+                "ON COMMIT can only be used on temporary tables", position=position
+            )
+        return words
 
     def _refuse_untyped(self, elements: TableElements) -> None:
         for column in elements.columns:

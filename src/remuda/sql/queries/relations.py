@@ -37,6 +37,7 @@ from remuda.sql.scope.output import free_references, joined
 from remuda.sql.scope.schema_names import relation_named, system_scan, written
 from remuda.sql.scope.scope import Scope, column_refs
 from remuda.sql.scope.statements import told
+from remuda.sql.scope.supplied import supplied
 from remuda.sql.text.suggest import closest
 from remuda.sql.trees import ast
 
@@ -451,8 +452,11 @@ def _oid_of(plan: Logical) -> int:
             return 0
 
 
-def scan(context: Context, schema: MapSchema, alias: str) -> Scan:
-    """All columns of a map; the planner drops those that nobody needs."""
+def scan(context: Context, schema: MapSchema, alias: str) -> Logical:
+    """All columns of a map; the planner drops those that nobody needs. The initiator supplies the
+    rows of temporary tables."""
+    if schema.temporary:
+        return supplied(context, schema.name, schema.columns, alias=alias)
     output = tuple(
         OutputColumn(context.new_id(), column.name, unrestricted(column.type), column.nullable)
         for column in schema.columns

@@ -15,7 +15,7 @@ from typing import Final, TypeAlias
 
 from remuda.catalog.system_relations import PG_CATALOG, SYSTEM, SystemRelation
 from remuda.datatypes.identifiers import quoted_name
-from remuda.datatypes.schema import PUBLIC, MapSchema, ViewDefinition, full_name
+from remuda.datatypes.schema import PG_TEMP, PUBLIC, MapSchema, ViewDefinition, full_name
 from remuda.errors import InsufficientPrivilege, UndefinedSchema
 from remuda.sql.scope.statements import CatalogReader
 from remuda.sql.trees.names import Name
@@ -97,8 +97,9 @@ def namespaces(catalog: CatalogReader) -> list[str]:
 
 
 def current(catalog: CatalogReader, path: tuple[str, ...]) -> list[str]:
-    """The schemas of a path that exist, each once: ``current_schemas(false)``."""
-    return [name for name in dict.fromkeys(path) if exists(catalog, name)]
+    """The schemas of a path that exist, each once, without that of temporary tables:
+    ``current_schemas(false)``."""
+    return [name for name in dict.fromkeys(path) if name != PG_TEMP and exists(catalog, name)]
 
 
 def searched(path: tuple[str, ...]) -> tuple[str, ...]:

@@ -165,6 +165,7 @@ class CreateMapStatement:
     schema: MapSchema
     if_not_exists: bool
     notices: tuple[Notice, ...] = ()
+    on_commit: str = field(default="", repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,6 +177,7 @@ class CreateAsStatement:
     if_not_exists: bool
     source: Logical | None
     notices: tuple[Notice, ...] = ()
+    on_commit: str = field(default="", repr=False)
 
 
 @dataclass(frozen=True, slots=True)

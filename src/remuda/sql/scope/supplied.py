@@ -22,7 +22,7 @@ def supplied(
     outer: Sequence[ColumnRef] = (),
 ) -> Supplied:
     """All ``columns`` of a relation, under ids of their own. Without ``definition`` the member must
-    have a supplier of this name (``member.statements.supplied_relations``). ``rows`` is a guess for
+    have a supplier of this name (``member.sessions.supplied_relations``). ``rows`` is a guess for
     the planner; ``outer`` are the columns of the query around it that ``definition`` uses."""
     output = tuple(
         OutputColumn(context.new_id(), column.name, unrestricted(column.type), column.nullable)

@@ -165,6 +165,8 @@ class CreateTree:
     query: Snippet | None = None
     with_data: bool = True
     options: tuple[OptionSetting, ...] = ()
+    temporary: bool = False
+    on_commit: str = ""
     reads_only: Literal[False] = False
 
 

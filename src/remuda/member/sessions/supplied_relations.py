@@ -1,11 +1,11 @@
-"""Relations whose rows the initiator makes when a statement starts: system relations by name."""
+"""Relations whose rows the initiator makes when a statement starts: system relations by name, and
+the temporary tables of the session."""
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from typing import TypeAlias
 
-from remuda.errors import UndefinedMap
 from remuda.execution.context import SuppliedRows
 from remuda.member.sessions.statement import Statement
 
@@ -26,5 +26,5 @@ class Supplies:
         """Raises UndefinedMap, and what the supplier raises."""
         supplier = self._suppliers.get(relation)
         if supplier is None:
-            raise UndefinedMap(f'relation "{relation}" does not exist on this member')
+            return statement.temporary_rows(relation)
         return await supplier(statement)
