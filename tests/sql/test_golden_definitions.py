@@ -41,6 +41,8 @@ create table t (x int, "__key" bigint)
 create table t (like flights including all, more text)
 create table t (a int primary key, like airlines)
 create table public.t (id int primary key)
+create local temporary table t (id int primary key) on commit delete rows
+create unlogged table if not exists t (id int)
 create table t (a int, b int not null generated always as ((a + c) * 2) stored unique, c int)
 alter table flights add column late boolean generated always as (delay > 10) stored
 create table t as select 1 as a, 'x' as b
@@ -126,7 +128,12 @@ create table t (like nothing)
 create table t (like late)
 create table t (a int, like log, like log)
 create table other.t (a int)
-create temporary table t (a int)
+create temporary table public.t (a int)
+create temp table t (a serial)
+create temp table t (a int) with (replicated = true)
+create local table t (a int)
+create temp table t (a int) on commit keep
+create table t (a int) on commit drop
 create or replace table t (a int)
 create table t (a int) as select 1
 create table t (a, b) as select 1
