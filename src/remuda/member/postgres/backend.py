@@ -476,12 +476,8 @@ class Backend:
     ) -> Statement:
         core, client, outlet = self._core, self._client, self._outlet
         services, user = self._services, outlet.user
-        sent = self._with_prepared(text, client.session)
         transaction, lost = services.statements.transaction(client.transaction, outlet, user)
-        if sent.temporary is not None and sent.temporary.transaction:
-            settled = sent.temporary.settled("" if transaction is None else transaction.name)
-            client.session = sent = sent.with_temporary(settled)
-        session = sent if transaction is None else transaction.session(sent)
+        sent, session = client.settled(self._with_prepared(text, client.session), transaction)
         return Statement(
             channel=outlet,
             user=user,

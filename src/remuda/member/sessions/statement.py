@@ -407,7 +407,6 @@ class Client:
 
     room: Reservation | None = None
     """The memory of its temporary tables."""
-
     stock: bool = False
     """Drill's own client."""
     kept: bool = False
@@ -429,6 +428,19 @@ class Client:
 
     def goes_on_with(self, session: ClientSession) -> None:
         self.session = session
+
+    def settled(
+        self, sent: ClientSession, transaction: OpenTransaction | None
+    ) -> tuple[ClientSession, ClientSession]:
+        """``sent``, the session of its next statement, without changes to temporary tables by a
+        transaction that was rolled back; and the same as the transaction sees it."""
+        tables = sent.temporary
+        if tables is not None and tables.transaction:
+            sent = sent.with_temporary(
+                tables.settled("" if transaction is None else transaction.name)
+            )
+            self.session = self.session.with_temporary(sent.temporary)
+        return sent, sent if transaction is None else transaction.session(sent)
 
 
 def readable(text: str) -> str:
