@@ -85,9 +85,9 @@ def test_what_psql_describes(run):
         (r"\copy items (nam) TO STDOUT", ["42703", 'column "nam"']),
         (r"COPY items TO '/tmp/items'", ["42501", "HINT:  Anyone can COPY to stdout"]),
         ("LISTEN news", ["0A000", "LISTEN is not supported"]),
-        ("DECLARE c CURSOR FOR SELECT 1", ["0A000", "DECLARE is not supported"]),
-        ("FETCH 3 FROM c", ["0A000", "FETCH is not supported"]),
-        ("MOVE 3 IN c", ["0A000", "MOVE is not supported"]),
+        ("DECLARE c CURSOR FOR SELECT 1", ["25P01", "DECLARE CURSOR can only be used"]),
+        ("FETCH 3 FROM c", ["34000", 'cursor "c" does not exist']),
+        ("MOVE 3 IN c", ["34000", 'cursor "c" does not exist']),
         ("CLOSE c", ["34000", 'cursor "c" does not exist']),
     ],
 )

@@ -330,7 +330,9 @@ def test_strangers_that_send_nothing_are_let_go(in_cluster, tls, users, monkeypa
 def test_a_member_that_starts_says_so(in_cluster):
     async def scenario(cluster):
         member = cluster.member(1)
-        door = PostgresWing(member.core, member.peers)
+        door = PostgresWing(
+            member.core, member.peers, member.statements, member.queries, member.plans
+        )
         await door.listen(None, None, None)
         reader, writer = await asyncio.open_connection(*door.address.split(":"))
         body = struct.pack("!i", 3 << 16) + b"user\0root\0\0"
@@ -338,7 +340,7 @@ def test_a_member_that_starts_says_so(in_cluster):
         _, told = await message(reader)
         assert b"C57P03\0Mthe database system is starting up" in told
         writer.close()
-        door.close(MemberNotReady("this test is over"))
+        door.disconnect(MemberNotReady("this test is over"))
         await (await connect(cluster)).close()
 
     in_cluster(scenario, 1)
