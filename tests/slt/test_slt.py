@@ -50,6 +50,7 @@ def test_file(path: Path, variant: tuple[str, remuda.Client]) -> None:
     try:
         assert run_file(path, execute, name) > 0
     finally:
+        execute("ROLLBACK")  # a file that failed may be inside of a transaction
         execute("RESET ALL")
         for row in execute("SELECT nspname FROM pg_namespace WHERE oid >= 16384"):
             execute(f'DROP SCHEMA "{row[0]}" CASCADE')
