@@ -36,7 +36,7 @@ class Statements:
         header = self._headers.get(text)
         route = None
         if header is not None and header.route is not None:
-            route = partial(self._core.owner, header.route, values)
+            route = partial(self._core.owner, header.route, values, physical, types)
         try:
             reader = await self._core.execute(
                 text, physical, types, options, header=header, route=route
