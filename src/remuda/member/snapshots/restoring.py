@@ -492,7 +492,7 @@ def _chosen(path: RestorePlan, catalog: Catalog, tree: RestoreSnapshotTree) -> l
     names = catalog.names()
     wanted = tree.maps or tuple(
         (schema.name, full_name(schema.namespace, tree.prefix + schema.local))
-        for schema in catalog.maps
+        for schema in map(catalog.get, names)
     )
     found: list[RestoredMap] = []
     for name, new in wanted:
