@@ -175,7 +175,7 @@ def a_statement_whose_end_is_not_known_runs_again(patch: Patch) -> Seen:
         return ViewChanged(cause.message)
 
     patch.setattr(keyed_writes, "_unknown", _unknown)
-    return KeyedStorm, 2
+    return KeyedStorm, 12
 
 
 SLOW = pytest.mark.soak  # some seconds each; those beside them show that the judges judge
