@@ -102,8 +102,9 @@ class Statement:
                 options = whole.after(time.monotonic() - began)
             except InputError as error:
                 raise with_hint(error, self.text, params) from error.__cause__
-            self._header = reader.header
-            return reader
+            else:
+                self._header = reader.header
+                return reader
 
     def __repr__(self) -> str:
         return f"<Statement {self.text!r}>"
