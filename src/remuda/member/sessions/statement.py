@@ -180,6 +180,10 @@ class Progress:
     def goes_to_spark(self) -> None:
         self.on_spark = True
 
+    def change_temporary(self, tables: TemporaryTables) -> None:
+        """The statement has made this of the temporary tables of its session."""
+        self.temporary = tables
+
     def notice(self, *notices: Notice) -> None:
         if self.on_notice is not None:
             for each in notices:
@@ -357,7 +361,7 @@ class Statement:
         assert self.room is not None, "temporary_tables has looked"
         kept = () if self.transaction is None else self.transaction.kept
         self.room.resize(bytes_of([tables, self.session.temporary, *(each for _, each in kept)]))
-        self.progress.temporary = tables
+        self.progress.change_temporary(tables)
 
     def temporary_rows(self, relation: str) -> Sequence[pa.RecordBatch]:
         """The rows of a temporary table. Raises UndefinedMap."""

@@ -58,8 +58,8 @@ from remuda.sql.trees.syntax import QueryTree
 VERSION: Final = "PostgreSQL 15.0 (Remuda)"
 SETTING_NAMES: Final = (
     "application_name", "bytea_output", "client_encoding", "client_min_messages", "datestyle",
-    "default_transaction_isolation", "default_transaction_read_only", "engine",
-    "extra_float_digits", "idle_in_transaction_session_timeout", "integer_datetimes",
+    "default_tablespace", "default_transaction_isolation", "default_transaction_read_only",
+    "engine", "extra_float_digits", "idle_in_transaction_session_timeout", "integer_datetimes",
     "intervalstyle", "jit",
     "lc_collate", "lc_ctype", "lock_timeout", "max_function_args", "max_identifier_length",
     "max_index_keys", "read_consistency",
