@@ -26,7 +26,7 @@ Take: TypeAlias = Callable[[pa.RecordBatch], Awaitable[None]]
 
 @dataclass(frozen=True, slots=True)
 class About:
-    """What pg_cursors tells. ``created``: microseconds since 1970."""
+    """The row of a cursor in pg_cursors. ``created``: microseconds since 1970."""
 
     name: str
     text: str

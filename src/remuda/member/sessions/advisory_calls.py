@@ -52,7 +52,7 @@ class AdvisoryCalls:
                     tests = isinstance(call, AdvisoryTest)
                     batch[call.column] = pa.array(told, pa.bool_() if tests else pa.string())
         except RemudaError as error:
-            # What is locked is locked: the statement must not run again by itself.
+            # The member holds the lock now: the statement must not run again by itself.
             statement.error = statement.error or error
             raise
 
