@@ -6,6 +6,7 @@ none in those of PostgreSQL. Texts, keys and labels of others are for administra
 
 from __future__ import annotations
 
+import asyncio
 import datetime as dt
 import zlib
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
@@ -265,11 +266,12 @@ class ActivityRelations:
         )  # fmt: skip
 
     async def _pg_locks(self, asking: Statement) -> AsyncIterator[Iterable[Row]]:
-        found = await self._report.all(locks=True)
+        # Together: a silent member is waited for once, not once for each kind of lock.
+        found, advisory = await asyncio.gather(self._report.all(locks=True), self._advisory.rows())
         answers = Answers(found)
         async for _, page in self._report.pages(found):
             yield self._pg_page(asking, answers, page or ())
-        yield await self._advisory.rows()
+        yield advisory
 
     def _pg_page(
         self, asking: Statement, answers: Answers, page: Sequence[Message.HeldLock]
