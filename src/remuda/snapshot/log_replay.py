@@ -48,6 +48,12 @@ def decode_catalog(state: bytes) -> Catalog:
     )
 
 
+def former_schemas(state: bytes) -> list[MapSchema]:
+    """The earlier versions of its maps that a state of the catalog names."""
+    message = control_pb2.CatalogState.FromString(state)
+    return [codec.decode_schema(schema) for schema in message.former_maps]
+
+
 class OpenParts:
     """Parts that are prepared and not ended."""
 
@@ -150,6 +156,7 @@ def _note_earlier(made: Restored, record: log.Record) -> None:
         case log.PartitionTaken(partition=partition) | log.PartitionLeft(partition=partition):
             made.parts.drop(partition)
         case log.CatalogChanged(edits=state):
+            made.packings.learn(former_schemas(state))
             made.packings.learn(decode_catalog(state).maps)
         case _:
             pass
@@ -318,6 +325,7 @@ def take_catalog(made: Restored, state: bytes) -> None:
     if catalog.version < made.catalog.version:
         return
     made.catalog, made.catalog_state = catalog, state
+    made.packings.learn(former_schemas(state))
     made.packings.learn(catalog.maps)
     for map_id in [map_id for map_id in made.stores if catalog.find_id(map_id) is None]:
         del made.stores[map_id]

@@ -277,6 +277,7 @@ class MemberWal(NoWal):
     # --- the catalog --------------------------------------------------------------------------
 
     def catalog_changed(self, version: int, state: bytes) -> None:
+        self.packings.learn(self._core.former_schemas.lately(self._core.catalog.maps))
         self.packings.learn(self._core.catalog.maps)
         self.catalog_state = state
         if self.group is not None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from remuda.catalog.catalog import Catalog
@@ -270,6 +270,7 @@ class CatalogService(Wing):
         self._core.wal.after(lambda: request.reply(RpcType.CATALOG_INSTALL, answer))
 
     def _state(self, catalog: Catalog) -> control_pb2.CatalogState:
+        former = [*self._core.former_schemas.lately(catalog.maps), *self._altered(catalog)]
         return control_pb2.CatalogState(
             context=self._core.context(),
             version=catalog.version,
@@ -277,7 +278,15 @@ class CatalogService(Wing):
             views=[codec.encode_view_definition(view) for view in catalog.views],
             following_oid=catalog.following_oid,
             namespaces=[encode_namespace(each) for each in catalog.namespaces],
+            former_maps=[codec.encode_schema(schema) for schema in former],
         )
+
+    def _altered(self, catalog: Catalog) -> Iterator[MapSchema]:
+        """Schemas of this member that become former ones when it installs ``catalog``."""
+        for schema in catalog.maps:
+            store = self._core.stores.get(schema.map_id)
+            if store is not None and store.schema.version < schema.version:
+                yield store.schema
 
     def _install(self, state: control_pb2.CatalogState) -> None:
         """Take a newer state over; repeated and older ones change nothing."""
@@ -297,6 +306,7 @@ class CatalogService(Wing):
         # leave this member as it was.
         made = {s.map_id: MapStore(s) for s in catalog.maps if s.map_id not in core.stores}
         core.catalog = catalog
+        core.former_schemas.learn(codec.decode_schema(m) for m in state.former_maps)
         core.pulse.wake()  # for indexes to build, and maps that entries go from
         core.catalog_news.installed(catalog.version)
         core.stores.update(made)

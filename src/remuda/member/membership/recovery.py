@@ -32,7 +32,14 @@ from remuda.member.membership.membership_messages import encode_log_end
 from remuda.member.state.log import fields
 from remuda.rpc import codec
 from remuda.rpc.messages import control_pb2
-from remuda.snapshot.log_replay import Restored, commit_job, commit_part, drop_job, take_catalog
+from remuda.snapshot.log_replay import (
+    Restored,
+    commit_job,
+    commit_part,
+    drop_job,
+    former_schemas,
+    take_catalog,
+)
 from remuda.storage.format import records
 from remuda.storage.format.segment import Identity
 from remuda.storage.log.files import OpenedLog, open_log
@@ -366,6 +373,7 @@ class Recovery:
         core, made, group = self._core, self._require_data(), self._group
         assert group is not None
         core.catalog = made.catalog
+        core.former_schemas.learn(former_schemas(made.catalog_state))
         core.stores.update(made.stores)
         for map_id, store in core.stores.items():
             store.raise_floor(made.floors.get(map_id, made.clock))

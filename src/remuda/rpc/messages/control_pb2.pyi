@@ -669,7 +669,7 @@ class CatalogEdits(_message.Message):
     def __init__(self, version: _Optional[int] = ..., edits: _Optional[_Iterable[_Union[CatalogEdit, _Mapping]]] = ...) -> None: ...
 
 class CatalogState(_message.Message):
-    __slots__ = ("context", "version", "maps", "views", "outdated", "following_oid", "namespaces")
+    __slots__ = ("context", "version", "maps", "views", "outdated", "following_oid", "namespaces", "former_maps")
     CONTEXT_FIELD_NUMBER: _ClassVar[int]
     VERSION_FIELD_NUMBER: _ClassVar[int]
     MAPS_FIELD_NUMBER: _ClassVar[int]
@@ -677,6 +677,7 @@ class CatalogState(_message.Message):
     OUTDATED_FIELD_NUMBER: _ClassVar[int]
     FOLLOWING_OID_FIELD_NUMBER: _ClassVar[int]
     NAMESPACES_FIELD_NUMBER: _ClassVar[int]
+    FORMER_MAPS_FIELD_NUMBER: _ClassVar[int]
     context: _common_pb2.Context
     version: int
     maps: _containers.RepeatedCompositeFieldContainer[_common_pb2.MapSchema]
@@ -684,7 +685,8 @@ class CatalogState(_message.Message):
     outdated: bool
     following_oid: int
     namespaces: _containers.RepeatedCompositeFieldContainer[_common_pb2.Namespace]
-    def __init__(self, context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., version: _Optional[int] = ..., maps: _Optional[_Iterable[_Union[_common_pb2.MapSchema, _Mapping]]] = ..., views: _Optional[_Iterable[_Union[_common_pb2.ViewDefinition, _Mapping]]] = ..., outdated: _Optional[bool] = ..., following_oid: _Optional[int] = ..., namespaces: _Optional[_Iterable[_Union[_common_pb2.Namespace, _Mapping]]] = ...) -> None: ...
+    former_maps: _containers.RepeatedCompositeFieldContainer[_common_pb2.MapSchema]
+    def __init__(self, context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., version: _Optional[int] = ..., maps: _Optional[_Iterable[_Union[_common_pb2.MapSchema, _Mapping]]] = ..., views: _Optional[_Iterable[_Union[_common_pb2.ViewDefinition, _Mapping]]] = ..., outdated: _Optional[bool] = ..., following_oid: _Optional[int] = ..., namespaces: _Optional[_Iterable[_Union[_common_pb2.Namespace, _Mapping]]] = ..., former_maps: _Optional[_Iterable[_Union[_common_pb2.MapSchema, _Mapping]]] = ...) -> None: ...
 
 class ColumnStatistics(_message.Message):
     __slots__ = ("position", "null_fraction", "distinct", "minimum", "maximum", "width", "histogram", "common_values", "common_shares", "sketch")
