@@ -38,6 +38,7 @@ SECONDS_OF_FILES: Counter[str] = Counter()
 
 def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginManager) -> None:
     pluginmanager.import_plugin("hang_guard")
+    pluginmanager.import_plugin("failed_reports")
     parser.addoption(
         "--rewrite", action="store_true", help="rewrite golden files instead of comparing"
     )
