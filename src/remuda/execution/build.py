@@ -49,7 +49,7 @@ from remuda.execution.operators.spool import (
     spools_of,
 )
 from remuda.execution.operators.supplied import SuppliedOperator
-from remuda.execution.operators.unfold import BoundSetCall, UnfoldOperator
+from remuda.execution.operators.unfold import BoundSetCall, GivenRows, UnfoldOperator
 from remuda.execution.operators.union import UnionOperator
 from remuda.execution.operators.values import ValuesOperator
 from remuda.execution.operators.window import WindowOperator
@@ -68,6 +68,7 @@ from remuda.plan.expression import (
     SortKey,
     columns_of,
 )
+from remuda.plan.functions.set_functions import GIVEN_ROWS
 from remuda.plan.logical import JoinKind, OutputColumn
 from remuda.plan.physical import (
     ExchangeKind,
@@ -517,7 +518,9 @@ class _FragmentBuilder:
             source,
             kept=[places[column.id] for column in node.output if column.id in places],
             calls=[
-                BoundSetCall(call, [compiler.column(part) for part in call.arguments])
+                GivenRows(call, (), self._context.parameters)
+                if call.function == GIVEN_ROWS
+                else BoundSetCall(call, [compiler.column(part) for part in call.arguments])
                 for call in node.calls
             ],
             ordinality=node.ordinality,

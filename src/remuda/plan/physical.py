@@ -373,7 +373,7 @@ class UnfoldRows(Physical):
 
     def title(self, text: NodeText) -> str:
         calls = ", ".join(
-            f"{call.function}({', '.join(map(text.expression, call.arguments))})"
+            f"{call.function}({', '.join(map(text.expression, call.shown_arguments))})"
             for call in self.calls
         )
         numbered = " with ordinality" if self.ordinality else ""

@@ -10,10 +10,14 @@ import pyarrow as pa
 
 from remuda.datatypes.sql import SqlType
 from remuda.datatypes.values import PhysicalValue, array_to_values, values_to_array
+from remuda.errors import WrongParameters
 from remuda.execution.batch import Batch, Selection
 from remuda.execution.contract import Operator, Progress
+from remuda.execution.evaluate.given import given
 from remuda.execution.evaluate.set_rows import SET_EVALUATORS, TAKES_NULL, Column, Piece
 from remuda.execution.operators.input import EMPTY, Upstream, unify
+from remuda.limits import BATCH_ROWS
+from remuda.plan.expression import Expression, Literal, Parameter
 from remuda.plan.functions.set_functions import SetCall
 
 
@@ -36,6 +40,26 @@ class BoundSetCall:
         if None in arguments and self.call.function not in TAKES_NULL:
             return iter(())
         return SET_EVALUATORS[self.call.function](*arguments, types=self.call.types)
+
+
+@dataclass(frozen=True)
+class GivenRows(BoundSetCall):
+    """The rows of a long VALUES; ``parameters`` are those of the statement."""
+
+    parameters: Sequence[PhysicalValue]
+
+    def pieces(self, arguments: tuple[PhysicalValue, ...]) -> Iterator[Piece]:  # noqa: ARG002
+        cells, width = self.call.arguments, len(self.call.types)
+        step = BATCH_ROWS * width
+        for first in range(0, len(cells), step):
+            values = [self._value(cell) for cell in cells[first : first + step]]
+            yield tuple([values[place::width] for place in range(width)])
+
+    def _value(self, cell: Expression) -> PhysicalValue:
+        assert isinstance(cell, Literal | Parameter)
+        if isinstance(cell, Parameter) and cell.index >= len(self.parameters):
+            raise WrongParameters(f"no value for parameter {cell.index + 1}")
+        return given(cell, self.parameters)
 
 
 class UnfoldOperator(Operator):

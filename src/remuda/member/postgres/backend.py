@@ -25,7 +25,8 @@ from remuda.member.postgres.endings import leaving
 from remuda.member.postgres.portal_answers import Measured
 from remuda.member.postgres.portal_cursors import PortalCursors, RunningPortal
 from remuda.member.postgres.portals import ResultRun, fields_of
-from remuda.member.postgres.preparing import Bound, Planning, Preparing
+from remuda.member.postgres.preparing import MANY_VALUES, Bound, Planning, Preparing
+from remuda.member.postgres.scripts import script
 from remuda.member.postgres.short_ways import ShortWays
 from remuda.member.postgres.told_settings import ToldSettings
 from remuda.member.postgres.turns import Turns
@@ -40,6 +41,7 @@ from remuda.postgres.copy_messages import CopyEnd, CopyRows
 from remuda.postgres.login import Startup
 from remuda.postgres.messages import (
     AUTHENTICATION_OK,
+    Bind,
     backend_key,
     parameter_status,
     ready_for_query,
@@ -51,7 +53,6 @@ from remuda.rpc.client_channel import ClientChannel
 from remuda.session.client_session import ClientSession, PreparedText
 from remuda.session.settings import SETTINGS, checked, setting_of
 from remuda.session.shape import ResultShape
-from remuda.sql.parsing.parser import parse, split_script
 from remuda.sql.scope.notices import Notice
 from remuda.transaction.states import State
 
@@ -298,16 +299,13 @@ class Backend:
         if self._dismissed(text):
             return
         try:
-            statements = split_script(text)
-            if len(statements) > 1:
-                for place, statement in statements:
-                    _check_grammar(statement, place)
+            statements = script(text)
         except RemudaError as error:
             self._perform(self._machine.failed(error, self._status()))
             return
         self._perform(self._machine.split(statements))
 
-    def _bind(self, prepared: Prepared, message: Any) -> None:
+    def _bind(self, prepared: Prepared, message: Bind) -> None:
         if self._core.departure.dismissing and self._dismissed(prepared.text):
             return
         created = 0
@@ -316,11 +314,19 @@ class Backend:
                 created = self._core.world.clock.wall_micros()
                 if self._cursor_columns(message.portal) is not None:
                     raise DuplicateCursor(f'cursor "{message.portal}" already exists')
+            if len(message.values) >= MANY_VALUES:
+                self._work(self._bind_aside(prepared, message, created), "reading parameters")
+                return
             bound = self._services.preparing.bind(prepared, message, self._zone)
         except RemudaError as error:
             self._perform(self._machine.failed(error, self._status()))
             return
         self._perform(self._machine.bound(RunningPortal(bound, created)))
+
+    async def _bind_aside(self, prepared: Prepared, message: Bind, created: int) -> None:
+        bound = await self._services.preparing.bind_aside(prepared, message, self._zone)
+        self._perform(self._machine.bound(RunningPortal(bound, created)))
+        self._outlet.advance()
 
     # --- cursors ------------------------------------------------------------------------------
 
@@ -587,14 +593,3 @@ _OVER: Final[Any] = _Over()
 
 def _end_with(error: RemudaError) -> End:
     return End(error, "", 0, None, None, None)
-
-
-def _check_grammar(statement: str, place: int) -> None:
-    """Raises what is wrong, with its place in the whole text."""
-    try:
-        parse(statement)
-    except RemudaError as error:
-        if error.position is None:
-            raise
-        position = replace(error.position, offset=error.position.offset + place)
-        raise error.at(position, error.statement) from error.__cause__

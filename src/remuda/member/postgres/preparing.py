@@ -65,6 +65,10 @@ _BY_TYPES: Final = (
 _SETTINGS: Final = tuple(Column(name, VARCHAR) for name in ("name", "setting", "description"))
 
 
+MANY_VALUES: Final = 1000
+"""From so many parameters they are read on a thread: each takes some 5 microseconds."""
+
+
 @dataclass(frozen=True, slots=True)
 class Planning:
     """The plan of a prepared statement. ``types`` are those of the parameters of its plan,
@@ -111,15 +115,10 @@ class Preparing:
         found, by = await self._planned(text, oids, user, session.meaning)
         self._core.access.check(user, found)
         types = parameter_types(found)
-        declared = (*oids, *[0] * len(types))[: max(len(types), len(oids))]
-        # Types of the catalog are told and read as PostgreSQL's, if their values can be read.
-        known = [oid if is_readable(oid) else 0 for oid in map(catalog_oid, types)]
-        known += [0] * (len(declared) - len(known))
-        read_as = tuple(oid or own for oid, own in zip(declared, known, strict=False))
-        shown_oids = tuple(
-            oid or (type_oid(types[place]) if place < len(types) else 0)
-            for place, oid in enumerate(read_as)
-        )
+        if len(types) < MANY_VALUES:
+            read_as, shown_oids = _oids(types, oids)
+        else:
+            read_as, shown_oids = await self._plans.aside(lambda: _oids(types, oids))
         columns = await self._columns(found, session, user, cursor)
         fields = None if columns is None else fields_of(columns)
         planning = Planning(text, by, types, read_as, columns)
@@ -193,6 +192,10 @@ class Preparing:
             return Bound(planning, planning.by, planning.types, suitable)
         return Bound(planning, PlanTypes(types), types, values)
 
+    async def bind_aside(self, prepared: Prepared, message: Bind, zone: str) -> Bound:
+        """``bind`` on a thread: the loop must not stand still for tens of thousands of values."""
+        return await self._plans.aside(lambda: self.bind(prepared, message, zone))
+
     # --- columns ------------------------------------------------------------------------------
 
     async def _columns(
@@ -232,6 +235,24 @@ class Preparing:
             case _:
                 return None
         return columns or None
+
+
+def _oids(
+    types: tuple[SqlType, ...], oids: tuple[int, ...]
+) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """As which types values are read, and which ones the client is told. Types of the catalog are
+    told and read as PostgreSQL's, if their values can be read."""
+    declared = (*oids, *[0] * len(types))[: max(len(types), len(oids))]
+    known = [oid if is_readable(oid) else 0 for oid in map(catalog_oid, types)]
+    known += [0] * (len(declared) - len(known))
+    read_as = tuple([oid or own for oid, own in zip(declared, known, strict=False)])
+    shown = tuple(
+        [
+            oid or (type_oid(types[place]) if place < len(types) else 0)
+            for place, oid in enumerate(read_as)
+        ]
+    )
+    return read_as, shown
 
 
 def _declared(t: SqlType | None, inferred: SqlType | None, unknown: SqlType) -> SqlType:

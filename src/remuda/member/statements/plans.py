@@ -223,6 +223,10 @@ class Plans:
             self._statistics.forget(schema.map_id)
         await self._statistics.refresh(maps)
 
+    async def aside(self, work: Callable[[], T]) -> T:
+        """Do ``work`` on the thread of long texts. Raises what it raises."""
+        return await self._offload.result(work)
+
     async def _work(self, text: str, work: Callable[[], T]) -> T:
         return work() if len(text) < LONG_TEXT else await self._offload.result(work)
 

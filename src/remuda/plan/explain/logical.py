@@ -136,7 +136,8 @@ def _sort(node: Sort) -> str:
 
 def _unfold(node: Unfold) -> str:
     calls = ", ".join(
-        f"{call.function}({', '.join(expression_text(part, _name) for part in call.arguments)})"
+        f"{call.function}"
+        f"({', '.join(expression_text(part, _name) for part in call.shown_arguments)})"
         for call in node.calls
     )
     results = ", ".join(_column(column) for column in node.output[len(node.input.output) :])

@@ -19,9 +19,13 @@ from remuda.datatypes.sql import (
     SqlType,
     array,
 )
-from remuda.plan.expression import Expression
+from remuda.plan.expression import Expression, Literal
 
 Types: TypeAlias = tuple[SqlType, ...]
+
+GIVEN_ROWS: Final = "given_rows"
+"""No statement can call it: its arguments are the cells of a long VALUES, row by row, each a
+literal or a parameter."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +35,13 @@ class SetCall:
     function: str
     arguments: tuple[Expression, ...]
     types: Types
+
+    @property
+    def shown_arguments(self) -> tuple[Expression, ...]:
+        """Those that plans show: the rows of a long VALUES are counted instead."""
+        if self.function != GIVEN_ROWS:
+            return self.arguments
+        return (Literal(INTEGER, len(self.arguments) // len(self.types)),)
 
     def rewritten(self, rewrite: Callable[[Expression], Expression]) -> SetCall:
         return replace(self, arguments=tuple(rewrite(part) for part in self.arguments))

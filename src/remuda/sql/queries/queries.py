@@ -18,6 +18,7 @@ from remuda.plan.nullability import is_nullable
 from remuda.plan.uses import is_by_chance
 from remuda.sql.expressions.expressions import Embedding, ExpressionBinder
 from remuda.sql.queries.clauses import RowCounts, limited
+from remuda.sql.queries.many_rows import MANY, many_rows
 from remuda.sql.queries.recursion import RecursionBinder, in_order, is_recursive
 from remuda.sql.queries.relations import CommonTable, Environment, bind_common_table
 from remuda.sql.queries.select import SelectBinder
@@ -240,13 +241,19 @@ def rows_plan(
     types: Sequence[SqlType],
     rows: Sequence[tuple[Expression, ...]],
 ) -> Logical:
-    """Rows of expressions without columns: constants become Values, others a projection each."""
+    """Rows of expressions without columns: constants become Values, others a projection each,
+    or one for all if they are many."""
     if all(isinstance(cell, Literal) for row in rows for cell in row):
         nullable = [any(_nullable(row[i]) for row in rows) for i in range(len(names))]
         return Values(
             _output(context, names, types, nullable),
             tuple(tuple(cell.value for cell in row if isinstance(cell, Literal)) for row in rows),
         )
+    if len(rows) >= MANY:
+        nullable = [any(_nullable(row[i]) for row in rows) for i in range(len(names))]
+        together = many_rows(context, _output(context, names, types, nullable), rows)
+        if together is not None:
+            return together
     plans: list[Logical] = [
         Project(_output(context, names, types, [_nullable(c) for c in row]), one_row(), row)
         for row in rows

@@ -21,6 +21,7 @@ from remuda.plan.expression import (
     columns_of,
     conjuncts,
 )
+from remuda.plan.functions.set_functions import SetCall
 from remuda.plan.logical import (
     Aggregate,
     Expand,
@@ -35,6 +36,7 @@ from remuda.plan.logical import (
     SetOperation,
     Sort,
     Supplied,
+    Unfold,
     Union,
     Values,
     Window,
@@ -145,6 +147,8 @@ class _Relations:
                 return self._sort(node)
             case Values():
                 return self._values(node)
+            case Unfold(calls=(SetCall(function="given_rows") as call,)):
+                return self._values(_given_rows(node, call))
             case _:
                 raise refused(_WORDS.get(type(node).__name__, type(node).__name__))
 
@@ -371,6 +375,14 @@ class _Relations:
         if found is None:
             raise refused("a subquery with such a condition")
         return found
+
+
+def _given_rows(node: Unfold, call: SetCall) -> Values:
+    """The rows of a long VALUES, whose parameters are constants here."""
+    cells = [part.value for part in call.arguments if isinstance(part, Literal)]
+    width = len(call.types)
+    rows = [tuple(cells[first : first + width]) for first in range(0, len(cells), width)]
+    return Values(node.output, tuple(rows))
 
 
 _WORDS: Final = {
