@@ -13,6 +13,7 @@ from remuda.errors import (
     UndefinedCursor,
     UndefinedMap,
 )
+from remuda.postgres import effects as fx
 from remuda.postgres import session as ps
 from remuda.postgres.messages import Field, read_bind, read_message, row_description
 from remuda.postgres.prepared import Manner, Prepared
@@ -93,49 +94,51 @@ class Shell:
     def perform(self, effects):
         for effect in effects:
             match effect:
-                case ps.Write(data):
+                case fx.Write(data):
                     self.told += data
-                case ps.Ready(status):
+                case fx.Ready(status):
                     self.told += message(b"Z", status)
-                case ps.Prepare(text, types):
+                case fx.Prepare(text, types):
                     self.asked.append(f"prepare {text}")
                     oids = types or (23,) * text.count("$")
                     fields = COLUMNS if text.startswith("SELECT") else None
                     made = Prepared(text, self.manner, oids, fields, None, bool(fields))
                     self.answer(text, lambda made=made: self.machine.prepared(made))
-                case ps.BindValues():
+                case fx.BindValues():
                     self.perform(self.machine.bound("token"))
-                case ps.RunPortal(portal, limit):
+                case fx.RunPortal(portal, limit):
                     self.asked.append(f"run {portal.prepared.text}")
                     if limit:
                         self.perform(self.machine.suspended())
                     else:
                         self.run(portal.prepared.text)
-                case ps.Split(text):
+                case fx.Split(text):
                     pieces = [(text.index(s), s) for s in text.split(";") if s]
                     self.perform(self.machine.split(pieces))
-                case ps.Look(text):
+                case fx.Look(text):
                     manner = Manner.OUTSIDE if text.startswith("CREATE") else self.manner
                     if text.startswith("BEGIN"):
                         manner = Manner.BEGIN
                     self.perform(self.machine.looked(manner))
-                case ps.RunText(text):
+                case fx.RunText(text):
                     self.asked.append(f"run {text}")
                     self.run(text)
-                case ps.Control(what):
+                case fx.Control(what):
                     self.asked.append(what)
                     self.run(what)
-                case ps.DescribeCursor("declared"):
+                case fx.UseCursor("declared"):
                     self.perform(self.machine.described(COLUMNS, False))
-                case ps.DescribeCursor(name):
+                case fx.UseCursor(name):
                     error = UndefinedCursor(f'portal "{name}" does not exist')
                     self.perform(self.machine.failed(error, self.status))
-                case ps.DropPortal(portal):
+                case fx.CloseCursor():
+                    self.perform(self.machine.closed())
+                case fx.DropPortal(portal):
                     self.asked.append(f"drop {portal.name}")
-                case ps.FailTransaction(error):
+                case fx.FailTransaction(error):
                     self.asked.append(f"fail {error.sqlstate}")
                     self.status = ps.FAILED
-                case ps.End(error):
+                case fx.End(error):
                     self.asked.append(f"end {error}")
 
     def run(self, text):

@@ -29,7 +29,25 @@ from remuda.errors import (
     UndefinedStatement,
 )
 from remuda.postgres import messages as m
-from remuda.postgres.copy_messages import CopyEnd, CopyRows, copied
+from remuda.postgres.copy_messages import CopyRows, copied
+from remuda.postgres.effects import (
+    BindValues,
+    CloseCursor,
+    Control,
+    DropPortal,
+    Effects,
+    End,
+    FailTransaction,
+    Look,
+    Portal,
+    Prepare,
+    Ready,
+    RunPortal,
+    RunText,
+    Split,
+    UseCursor,
+    Write,
+)
 from remuda.postgres.prepared import Manner, Prepared, Turn, result_formats, whole_turn
 from remuda.postgres.reader import Reader
 from remuda.postgres.reports import command_tag, error_message
@@ -43,134 +61,6 @@ BEGIN: Final = "BEGIN"
 COMMIT: Final = "COMMIT"
 ROLLBACK: Final = "ROLLBACK"
 
-
-@dataclass(eq=False, slots=True)
-class Portal:
-    """A statement with its parameters. ``formats`` has one entry per column of the result."""
-
-    name: str
-    prepared: Prepared
-    formats: tuple[int, ...]
-    token: Any
-    begun: bool = False
-
-
-# --- effects -----------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class Write:
-    data: bytes
-
-
-@dataclass(frozen=True, slots=True)
-class Prepare:
-    """Plan a statement; ``prepared`` or ``failed``."""
-
-    text: str
-    types: tuple[int, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class BindValues:
-    """Read the parameters of a statement; ``bound`` or ``failed``."""
-
-    prepared: Prepared
-    message: m.Bind
-
-
-@dataclass(frozen=True, slots=True)
-class RunPortal:
-    """Send rows of a portal, at most ``limit`` (0: all); ``completed``, ``suspended`` or
-    ``failed``."""
-
-    portal: Portal
-    limit: int
-
-
-@dataclass(frozen=True, slots=True)
-class DropPortal:
-    """The portal is closed: its query ends."""
-
-    portal: Portal
-
-
-@dataclass(frozen=True, slots=True)
-class DescribeCursor:
-    """Find the columns of a cursor that SQL has declared; ``described`` or ``failed``."""
-
-    name: str
-
-
-@dataclass(frozen=True, slots=True)
-class Split:
-    """Cut a text into its statements; ``split`` or ``failed``."""
-
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class Look:
-    """Say the manner of a statement; ``looked`` or ``failed``."""
-
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class RunText:
-    """Run a statement and send its result, with its columns; ``completed`` or ``failed``."""
-
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class Control:
-    """Run BEGIN, COMMIT or ROLLBACK for an implicit transaction, and send nothing; ``completed`` or
-    ``failed``."""
-
-    what: str
-
-
-@dataclass(frozen=True, slots=True)
-class FailTransaction:
-    """An error has reached the client while its transaction was in order: only ROLLBACK is possible
-    from now on, as in PostgreSQL."""
-
-    error: RemudaError
-
-
-@dataclass(frozen=True, slots=True)
-class Ready:
-    """Tell the client that the next query may come; ``status`` is that of its transaction."""
-
-    status: bytes
-
-
-@dataclass(frozen=True, slots=True)
-class End:
-    """Close the connection."""
-
-    error: RemudaError | None
-
-
-Effect: TypeAlias = (
-    Write
-    | Prepare
-    | BindValues
-    | RunPortal
-    | DropPortal
-    | DescribeCursor
-    | Split
-    | Look
-    | RunText
-    | Control
-    | CopyRows
-    | CopyEnd
-    | FailTransaction
-    | Ready
-    | End
-)
-Effects: TypeAlias = list[Effect]
 
 # --- what is awaited from the shell -------------------------------------------------------------
 
@@ -211,7 +101,7 @@ class _Controlling:
 
 _Awaited: TypeAlias = _Preparing | _Binding | _Executing | _Controlling | None
 
-_EXTENDED: Final = frozenset(b"PBDECH")
+_QUERIES: Final = frozenset(b"PBDECHQ")
 
 
 class Session:
@@ -260,8 +150,7 @@ class Session:
     def _malformed(self, kind: int, error: RemudaError) -> Effects:
         if kind == ord("Q"):
             self._simple = _Simple()
-            return self.failed(error, self.status)
-        return self.failed(error, self.status) if kind in _EXTENDED else self._end(error)
+        return self.failed(error, self.status) if kind in _QUERIES else self._end(error)
 
     def _take(self, message: m.Message, reader: Reader) -> Effects:
         match message:
@@ -281,7 +170,7 @@ class Session:
                 self.busy = True
                 return [*self._drop([""]), Split(text)]
             case m.Close(portal=True, name=name):
-                return [*self._drop([name]), Write(m.CLOSE_COMPLETE)]
+                return self._close(name)
             case m.Close(name=name):
                 self._forget_statement(name)
                 return [Write(m.CLOSE_COMPLETE)]
@@ -289,9 +178,8 @@ class Session:
                 return self._end(None)
             case m.FunctionCall():
                 self._simple = _Simple()  # answered by ReadyForQuery, as a query is
-                raise NotSupported(
-                    "function calls by oid are not supported", hint="Use SELECT function(...)."
-                )
+                hint = "Use SELECT function(...)."
+                raise NotSupported("function calls by oid are not supported", hint=hint)
             case m.Flush() | m.CopyMessage():
                 return []
 
@@ -324,13 +212,11 @@ class Session:
         if self._implicit or self._portals:
             return None
         found = reader.take_turn()
-        if found is None:
-            return None
-        turn = whole_turn(self.statements, *found)
-        if turn is None:
+        turn = None if found is None else whole_turn(self.statements, *found)
+        if turn is not None:
+            self.busy = True
+        elif found is not None:
             reader.put_back()
-            return None
-        self.busy = True
         return turn
 
     def declined(self, reader: Reader) -> None:
@@ -429,7 +315,7 @@ class Session:
     def _describe(self, message: m.Describe) -> Effects:
         if message.portal and message.name and message.name not in self._portals:
             self.busy = True
-            return [DescribeCursor(message.name)]
+            return [UseCursor(message.name)]
         if message.portal:
             portal = self._portal(message.name)
             return [Write(portal.prepared.described(portal.formats))]
@@ -442,6 +328,17 @@ class Session:
         """The columns of a cursor."""
         self._answered()
         return [Write(m.row_description(fields, (int(binary),) * len(fields)))]
+
+    def _close(self, name: str) -> Effects:
+        if name and name not in self._portals:
+            self.busy = True
+            return [CloseCursor(name)]
+        return [*self._drop([name]), Write(m.CLOSE_COMPLETE)]
+
+    def closed(self) -> Effects:
+        """There is no such cursor any more."""
+        self._answered()
+        return [Write(m.CLOSE_COMPLETE)]
 
     def named(self) -> Sequence[Portal]:
         """The portals that have a name."""
@@ -464,6 +361,9 @@ class Session:
         return [DropPortal(portal) for portal in found if portal.begun]
 
     def _execute(self, message: m.Execute, reader: Reader) -> Effects:
+        if message.portal and message.portal not in self._portals:
+            self.busy = True
+            return [UseCursor(message.portal, message.limit)]
         portal = self._portal(message.portal)
         if not portal.prepared.text:
             return [Write(m.EMPTY_QUERY)]

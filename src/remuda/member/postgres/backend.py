@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import re
 from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final, Protocol
 
-from remuda.datatypes.schema import Column
 from remuda.datatypes.sql import SqlType
 from remuda.datatypes.values import PhysicalValue
 from remuda.errors import (
@@ -16,17 +14,17 @@ from remuda.errors import (
     QueryCanceled,
     RemudaError,
     SessionTerminated,
-    UndefinedCursor,
 )
 from remuda.limits import PAGE_ROWS
 from remuda.member.base.core import Core
 from remuda.member.postgres.copies import SessionCopies
+from remuda.member.postgres.declared_cursors import DeclaredCursors, fetching
 from remuda.member.postgres.endings import leaving
 from remuda.member.postgres.portal_answers import Measured
 from remuda.member.postgres.portal_cursors import PortalCursors, RunningPortal
 from remuda.member.postgres.portals import ResultRun, fields_of
 from remuda.member.postgres.preparing import MANY_VALUES, Bound, Planning, Preparing
-from remuda.member.postgres.scripts import script
+from remuda.member.postgres.scripts import is_check, names_prepared, script
 from remuda.member.postgres.short_ways import ShortWays
 from remuda.member.postgres.told_settings import ToldSettings
 from remuda.member.postgres.turns import Turns
@@ -36,6 +34,7 @@ from remuda.member.queries.queries import Queries
 from remuda.member.sessions.statement import Client, PlanTypes, Progress, Statement
 from remuda.member.statements.plans import Plans
 from remuda.member.statements.statements import Statements
+from remuda.postgres import effects as fx
 from remuda.postgres import session as ps
 from remuda.postgres.copy_messages import CopyEnd, CopyRows
 from remuda.postgres.login import Startup
@@ -57,11 +56,6 @@ from remuda.sql.scope.notices import Notice
 from remuda.transaction.states import State
 
 _NOTHING: Final = ResultShape(())
-_IS_CHECK: Final = re.compile(
-    r"(?:--[^\n]*(?:\n|\Z)|\s)*(?:select\s+1(?:\s+as\s+\w+)?\s*)?;?\s*", re.IGNORECASE
-)
-"""What pools and drivers send to see whether a connection lives: nothing, a comment, SELECT 1."""
-_NAMES_PREPARED: Final = re.compile(r"\s*(deallocate|execute|discard)\b", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +98,7 @@ class Backend:
         self._client = client
         self._machine = ps.Session()
         self._told = ToldSettings()
+        self._declared = DeclaredCursors(services.statements, client, outlet)
         self._turns = Turns(
             services.core, services.statements, services.plans, self._machine, outlet
         )
@@ -203,31 +198,31 @@ class Backend:
         self._perform(effects)
         return True
 
-    def _perform(self, effects: ps.Effects) -> None:
+    def _perform(self, effects: fx.Effects) -> None:
         for effect in effects:
             match effect:
-                case ps.Write(data):
+                case fx.Write(data):
                     self._outlet.write(data)
-                case ps.RunPortal(portal, limit):
+                case fx.RunPortal(portal, limit):
                     self._run_portal(portal, limit)
-                case ps.BindValues(prepared, message):
+                case fx.BindValues(prepared, message):
                     self._bind(prepared, message)
-                case ps.Ready(status):
+                case fx.Ready(status):
                     self._ready(status)
                 case _:
                     self._perform_other(effect)
 
-    def _perform_other(self, effect: ps.Effect) -> None:
+    def _perform_other(self, effect: fx.Effect) -> None:
         match effect:
-            case ps.Prepare(text, types):
+            case fx.Prepare(text, types):
                 self._work(self._prepare(text, types), "preparing a statement")
-            case ps.Split(text):
+            case fx.Split(text):
                 self._split(text)
-            case ps.Look(text):
+            case fx.Look(text):
                 self._work(self._look(text), "planning a statement")
-            case ps.RunText(text):
+            case fx.RunText(text):
                 self._run_text(text)
-            case ps.Control(what):
+            case fx.Control(what):
                 measured = self._core.measures.postgres.begin(what)
                 self._run(what, run=self._new_run(measured, silent=True))
             case CopyRows(data):
@@ -236,13 +231,13 @@ class Backend:
             case CopyEnd(error):
                 if self._input is not None:
                     self._input.end(error)
-            case ps.DropPortal(portal):
+            case fx.DropPortal(portal):
                 self._drop(portal)
-            case ps.DescribeCursor(name):
-                self._describe_cursor(name)
-            case ps.FailTransaction(error):
+            case fx.UseCursor() | fx.CloseCursor():
+                self._use_cursor(effect)
+            case fx.FailTransaction(error):
                 self._fail_transaction(error)
-            case ps.End(error):
+            case fx.End(error):
                 self._outlet.end(error)
 
     def _ready(self, status: bytes) -> None:
@@ -266,7 +261,7 @@ class Backend:
         this connection may be used. A pool that hears no connects to another member."""
         if not self._core.departure.dismissing or self._client.transaction:
             return False
-        if _IS_CHECK.fullmatch(text) is None:
+        if not is_check(text):
             return False
         self._outlet.close(leaving(self._core.number))
         return True
@@ -277,15 +272,10 @@ class Backend:
         self._core.require_serving()
         services, client = self._services, self._client
         prepared = await services.preparing.prepare(
-            text, types, client.session, self._outlet.user, self._cursor_columns
+            text, types, client.session, self._outlet.user, self._declared.columns
         )
         self._perform(self._machine.prepared(prepared))
         self._outlet.advance()
-
-    def _cursor_columns(self, name: str) -> Sequence[Column] | None:
-        client, statements = self._client, self._services.statements
-        transaction, _ = statements.transaction(client.transaction, self._outlet, self._outlet.user)
-        return statements.cursors.columns(client, transaction, name)
 
     async def _look(self, text: str) -> None:
         manner = await self._services.preparing.manner(
@@ -312,7 +302,7 @@ class Backend:
         try:
             if message.portal:
                 created = self._core.world.clock.wall_micros()
-                if self._cursor_columns(message.portal) is not None:
+                if self._declared.columns(message.portal) is not None:
                     raise DuplicateCursor(f'cursor "{message.portal}" already exists')
             if len(message.values) >= MANY_VALUES:
                 self._work(self._bind_aside(prepared, message, created), "reading parameters")
@@ -330,15 +320,26 @@ class Backend:
 
     # --- cursors ------------------------------------------------------------------------------
 
-    def _describe_cursor(self, name: str) -> None:
-        columns = self._cursor_columns(name)
-        if columns is None:
-            error = UndefinedCursor(f'portal "{name}" does not exist')
+    def _use_cursor(self, effect: fx.UseCursor | fx.CloseCursor) -> None:
+        try:
+            if isinstance(effect, fx.CloseCursor):
+                self._declared.close(effect.name)
+                self._perform(self._machine.closed())
+                return
+            fields = fields_of(self._declared.known(effect.name))
+        except RemudaError as error:
             self._perform(self._machine.failed(error, self._status()))
-        else:
-            self._perform(self._machine.described(fields_of(columns), False))
+            return
+        if effect.limit is None:
+            self._perform(self._machine.described(fields, False))
+            return
+        text = fetching(effect.name, effect.limit)
+        measured = self._core.measures.postgres.begin(text)
+        texts, limit = (0,) * len(fields), effect.limit
+        run = self._new_run(measured, fields=fields, formats=texts, described=True, of_cursor=limit)
+        self._run(text, run=run)
 
-    def _pulled(self, portal: ps.Portal) -> ResultRun:
+    def _pulled(self, portal: fx.Portal) -> ResultRun:
         """The rest of a portal, for a statement. It begins now, if it has not."""
         running: RunningPortal = portal.token
         if running.run is None:
@@ -351,7 +352,7 @@ class Backend:
 
     # --- running ------------------------------------------------------------------------------
 
-    def _run_portal(self, portal: ps.Portal, limit: int) -> None:
+    def _run_portal(self, portal: fx.Portal, limit: int) -> None:
         running: RunningPortal = portal.token
         if running.run is not None:
             self._resume(running.run, limit)
@@ -359,7 +360,7 @@ class Backend:
         if not self._short_ways.run(portal, running.bound, limit):
             self.run_generally(portal, limit)
 
-    def run_generally(self, portal: ps.Portal, limit: int, *, waiting: bool = False) -> None:
+    def run_generally(self, portal: fx.Portal, limit: int, *, waiting: bool = False) -> None:
         """In a task of its own. ``waiting``: no Execute has asked for rows."""
         running: RunningPortal = portal.token
         bound = running.bound
@@ -370,7 +371,7 @@ class Backend:
         )
 
     def result_of(
-        self, portal: ps.Portal, limit: int, measured: Measured, *, waiting: bool = False
+        self, portal: fx.Portal, limit: int, measured: Measured, *, waiting: bool = False
     ) -> ResultRun:
         """The rows of a portal from now on."""
         run = portal.token.run = self._new_run(
@@ -386,7 +387,7 @@ class Backend:
     def statement_of(self, bound: Bound, wire: Callable[[ResultShape], Wire]) -> Statement:
         return self._made(bound.planning.text, bound.values, bound.types, bound.by, wire)
 
-    def completed(self, portal: ps.Portal, tag: str, rows: int, data: bytes) -> None:
+    def completed(self, portal: fx.Portal, tag: str, rows: int, data: bytes) -> None:
         """A portal has sent all of its rows with ``data``, and its statement is over."""
         if data:
             self._outlet.write(data)
@@ -394,7 +395,7 @@ class Backend:
         self._perform(self._machine.completed(tag, rows, ps.IDLE))
         self._outlet.advance()
 
-    def filled(self, portal: ps.Portal, data: bytes) -> None:
+    def filled(self, portal: fx.Portal, data: bytes) -> None:
         """A portal has sent all of its rows with ``data``, as many as were asked for: its client
         asks once more, and hears of the end."""
         self._outlet.write(data)
@@ -518,7 +519,7 @@ class Backend:
 
     def _with_prepared(self, text: str, session: ClientSession) -> ClientSession:
         """EXECUTE and DEALLOCATE know what was prepared by a message, too."""
-        if _NAMES_PREPARED.match(text) is None:
+        if not names_prepared(text):
             return session
         self._named = None
         for name, prepared in self._machine.statements.items():
@@ -545,7 +546,11 @@ class Backend:
             self.failed(end.error)
             return
         rows = run.rows if end.affected_rows is None else end.affected_rows
-        self._perform(self._machine.completed(end.tag, rows, self._status()))
+        if run.of_cursor and rows == run.of_cursor:
+            self._perform(self._machine.suspended())
+        else:
+            tag = end.tag if run.of_cursor is None else "SELECT"
+            self._perform(self._machine.completed(tag, rows, self._status()))
         self._outlet.advance()
 
     # --- transactions -------------------------------------------------------------------------
@@ -569,7 +574,7 @@ class Backend:
 
     # --- ends ---------------------------------------------------------------------------------
 
-    def _drop(self, portal: ps.Portal) -> None:
+    def _drop(self, portal: fx.Portal) -> None:
         """Its query ends; the client has heard of it all that it wanted."""
         running: RunningPortal = portal.token
         if running.statement is not None and running.run is not None and not running.run.over:

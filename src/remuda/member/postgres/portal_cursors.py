@@ -12,7 +12,7 @@ from remuda.member.cursors.named_cursor import About, Take
 from remuda.member.postgres.portals import ResultRun
 from remuda.member.postgres.preparing import Bound
 from remuda.member.sessions.statement import Statement
-from remuda.postgres.session import Portal
+from remuda.postgres.effects import Portal
 from remuda.session.shape import ResultShape
 from remuda.sql.trees.cursors import Direction
 

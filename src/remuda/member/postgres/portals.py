@@ -91,12 +91,14 @@ class ResultRun:
         waiting: bool = False,
         limit: int = 0,
         zone: str = UTC,
+        of_cursor: int | None = None,
     ) -> None:
         """``when_taken`` acknowledges a page when the client has taken enough of what was written.
         ``fields`` are those that the client was told of (``described``); otherwise they are sent
         in front of the rows, unless it is ``silent``. ``waiting``: they are sent after ``go_on``
         only. ``limit``: 0 for all rows. ``zone``: in which
-        moments are written as text."""
+        moments are written as text. ``of_cursor``: an Execute wants so many rows of a cursor that
+        SQL has declared."""
         self._write = write
         self._when_taken = when_taken
         self._suspended = suspended
@@ -107,6 +109,7 @@ class ResultRun:
         self._silent = silent
         self._limit = limit
         self._zone = zone
+        self.of_cursor = of_cursor
         self._sent = 0
         """Since the last Execute."""
         self._waiting = waiting

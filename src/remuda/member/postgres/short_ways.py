@@ -17,8 +17,8 @@ from remuda.member.queries.cursors import Wire
 from remuda.member.sessions.statement import Client, Statement
 from remuda.member.statements.plans import Plans
 from remuda.member.statements.statements import Statements
+from remuda.postgres.effects import Portal
 from remuda.postgres.rows import RowForm
-from remuda.postgres.session import Portal
 from remuda.rpc.client_channel import ClientChannel
 from remuda.session.client_session import ClientSession
 from remuda.session.planning import PlannedChange, PlannedInsert, PlannedQuery

@@ -258,6 +258,12 @@ class CursorStatements:
                 return found.shape.columns
         return client.portals.columns(name)
 
+    @staticmethod
+    def forget(client: Client, transaction: OpenTransaction | None, name: str) -> None:
+        """Close a cursor that a message names; nothing, if there is none of this name."""
+        for opened in _opened(client, transaction):
+            opened.close(name)
+
     def rows(self, statement: Statement) -> list[tuple[Any, ...]]:
         """Those of pg_cursors."""
         client = self._client_of(statement.channel)
