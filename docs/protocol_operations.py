@@ -95,6 +95,9 @@ USER: Final = {
     "QUERY_ANSWER": _answer(
         "QueryAnswer", "a whole small result in one frame, to clients that take it"
     ),
+    "COPY_DATA": _request(
+        "CopyData + bytes", "CopyTaken", "a piece of what COPY FROM STDIN reads, when asked for"
+    ),
     "MAP_GET": _request("KeysRequest", "RowsResponse", "entries by their keys"),
     "MAP_PUT": _request("PutRequest", "RowsResponse", "put entries; gives the old ones if asked"),
     "MAP_REMOVE": _request("KeysRequest", "RowsResponse", "remove entries by their keys"),

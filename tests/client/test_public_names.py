@@ -15,6 +15,8 @@ PUBLIC = {
     "execute_many", "ids", "map", "prepare", "query", "run_transaction", "snapshots", "sql",
     "transaction", "transaction_state", "watch", "with_timeout",
     "abort_job", "begin_job", "commit_job",
+    "copy_from",
+    "copy_to",
 }  # fmt: skip
 
 

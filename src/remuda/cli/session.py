@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TextIO
 
-from remuda.cli import catalog_text
+from remuda.cli import catalog_text, copying
+from remuda.cli.copying import Lines
 from remuda.cli.output import make_writer
 from remuda.cli.table import harmless
 from remuda.client.blocking.client import Client
@@ -18,6 +20,7 @@ Statements end with a semicolon. Commands:
   \\d         list maps              \\d MAP     columns of a map
   \\dt        list maps              \\timing    print how long statements take, on or off
   \\x         one column per line    \\q         leave
+  \\copy TABLE|(QUERY) FROM|TO 'FILE'|STDIN|STDOUT|PROGRAM 'COMMAND' [OPTIONS]
   \\?         this help
 """
 
@@ -34,13 +37,33 @@ class Session:
     errors: TextIO = field(default_factory=lambda: sys.stderr)
     failed: bool = False
     done: bool = False
+    lines: Lines | None = None
+    """The lines behind a statement, where these may be data of a COPY; None: it is in ``stdin``."""
+    stdin: Lines = field(default_factory=lambda: _line_of_stdin)
+    restricted: str = ""
+    """The key of ``\\restrict``: until ``\\unrestrict`` with it, no other command is taken."""
 
     def statement(self, text: str) -> bool:
         """Run one statement and print its result; False when it failed (the error is printed)."""
+        copy = copying.parse_statement(text)
+        if copy is not None:
+            return self._timed(lambda: self._copy(copy))
+        return self._timed(lambda: self._run(text))
+
+    def _run(self, text: str) -> None:
+        with self.client.sql(text) as cursor:
+            make_writer(self.format, self.out, self.expanded).write(cursor)
+
+    def _copy(self, copy: copying.Copy) -> None:
+        lines = self.stdin if self.lines is None else self.lines
+        rows = copying.run_copy(self.client, copy, lines, self.stdin, self.out)
+        if copy.kind != "stream" or copy.incoming:
+            self.out.write(f"COPY {rows}\n")
+
+    def _timed(self, work: Callable[[], None]) -> bool:
         begin = time.perf_counter()
         try:
-            with self.client.sql(text) as cursor:
-                make_writer(self.format, self.out, self.expanded).write(cursor)
+            work()
         except RemudaError as error:
             return self._report(error)
         except KeyboardInterrupt:
@@ -55,9 +78,13 @@ class Session:
 
     def command(self, line: str) -> bool:
         """Run a backslash command; False when it failed."""
-        name, _, argument = line.strip().removesuffix(";").partition(" ")
-        argument = argument.strip()
+        name, argument = (*line.strip().removesuffix(";").split(None, 1), "", "")[:2]
         try:
+            if self.restricted and name != "\\unrestrict":
+                raise InputError("backslash commands are restricted; only \\unrestrict is allowed")
+            if name == "\\copy":
+                copy = copying.parse_command(argument)
+                return self._timed(lambda: self._copy(copy))
             self._command(name, argument)
         except RemudaError as error:
             return self._report(error)
@@ -73,6 +100,12 @@ class Session:
             case "\\timing":
                 self.timing = _switch(argument, self.timing)
                 self.out.write(f"timing is {'on' if self.timing else 'off'}\n")
+            case "\\restrict" if argument:
+                self.restricted = argument
+            case "\\unrestrict" if argument == self.restricted:
+                self.restricted = ""
+            case "\\unrestrict":
+                raise InputError("\\unrestrict: wrong key")
             case "\\x":
                 self.expanded = _switch(argument, self.expanded)
                 self.out.write(f"expanded display is {'on' if self.expanded else 'off'}\n")
@@ -90,6 +123,13 @@ class Session:
         self.errors.flush()
         self.failed = True
         return False
+
+
+def _line_of_stdin() -> str:
+    try:
+        return sys.stdin.readline()
+    except UnicodeDecodeError as error:
+        raise InputError("standard input is not UTF-8 text") from error
 
 
 def _switch(argument: str, now: bool) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Protocol
@@ -18,6 +18,7 @@ from remuda.transaction.states import State
 
 PROMPT = "remuda> "
 MORE_PROMPT = "   ...> "
+DATA_PROMPT = "     >> "
 PROMPTS = {
     None: PROMPT,
     State.ACTIVE: "remuda*> ",
@@ -61,6 +62,7 @@ def run_shell(session: Session, reader: LineReader | None = None) -> None:
         f"Remuda {remuda.__version__}, connected to {', '.join(session.client.addresses)}. "
         "\\? for help.\n"
     )
+    session.lines = session.stdin = _data_lines(reader)
     pending = ""
     while not session.done:
         try:
@@ -80,6 +82,18 @@ def run_shell(session: Session, reader: LineReader | None = None) -> None:
         for statement in found.statements:
             session.statement(statement)
             catalog.after(statement)
+
+
+def _data_lines(reader: LineReader) -> Callable[[], str]:
+    """The data of a COPY as the user types it."""
+
+    def line() -> str:
+        try:
+            return reader.read(DATA_PROMPT) + "\n"
+        except EOFError:
+            return ""
+
+    return line
 
 
 class PromptReader:

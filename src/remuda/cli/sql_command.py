@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import io
 import shlex
 import sys
 from collections.abc import Sequence
@@ -54,14 +55,18 @@ def run(options: argparse.Namespace) -> int:
         if text is None:
             run_shell(session)
             return 0
-        run_text(session, text)
+        run_text(session, text, with_data=not (options.command or statements))
         return 1 if session.failed else 0
 
 
-def run_text(session: Session, text: str) -> None:
-    """Run statements and backslash commands until one fails."""
+def run_text(session: Session, text: str, *, with_data: bool = True) -> None:
+    """Run statements and backslash commands until one fails. ``with_data``: the data of a COPY
+    stands behind it; otherwise it is in the standard input."""
     pending: list[str] = []
-    for line in text.splitlines(keepends=True):
+    lines = io.StringIO(text)
+    if with_data:
+        session.lines = lines.readline
+    for line in iter(lines.readline, ""):
         if line.lstrip().startswith("\\") and is_empty("".join(pending)):
             pending = []
             if not session.command(line) or session.done:

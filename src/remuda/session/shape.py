@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from remuda.datatypes.arrow import external_schema, external_type, to_external
+from remuda.datatypes.arrow import external_schema, external_type, to_engine, to_external
 from remuda.datatypes.schema import Column
 from remuda.datatypes.sql import Kind, SqlType
 from remuda.datatypes.values import PhysicalValue, values_to_array
@@ -50,6 +50,11 @@ class ResultShape:
         """Columns in engine form -> rows in external form."""
         converted = [to_external(a, t) for a, t in zip(arrays, self.types, strict=True)]
         return pa.RecordBatch.from_arrays(converted, schema=self.schema)
+
+    def engine(self, batch: pa.RecordBatch) -> list[pa.Array]:
+        """Rows in external form -> columns in engine form."""
+        pairs = zip(batch.columns, self.types, strict=True)
+        return [to_engine(array, sql_type) for array, sql_type in pairs]
 
     def rows(self, rows: Sequence[Sequence[PhysicalValue]]) -> pa.RecordBatch:
         """Rows of physical values -> rows in external form."""

@@ -15,6 +15,7 @@ from remuda.first_use import on_first_use
 
 if TYPE_CHECKING:
     from remuda.client.asynchronous.activity import Activity
+    from remuda.client.asynchronous.copying import copy_from, copy_to
     from remuda.client.asynchronous.cursor import Cursor
     from remuda.client.asynchronous.ids import Blocks, Ids
     from remuda.client.asynchronous.jobs import Job, begin
@@ -45,6 +46,8 @@ __all__ = [
     "begin",
     "checked_options",
     "commit_job",
+    "copy_from",
+    "copy_to",
     "execute_many",
     "near_cache_of",
     "run_transaction",
@@ -69,6 +72,8 @@ __getattr__ = on_first_use(
         "begin": "remuda.client.asynchronous.jobs",
         "checked_options": "remuda.client.operations.transaction_requests",
         "commit_job": "remuda.client.operations.commit",
+        "copy_from": "remuda.client.asynchronous.copying",
+        "copy_to": "remuda.client.asynchronous.copying",
         "execute_many": "remuda.client.asynchronous.many",
         "near_cache_of": "remuda.client.operations.near_cache",
         "run_transaction": "remuda.client.asynchronous.transaction",

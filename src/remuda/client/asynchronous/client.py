@@ -208,6 +208,50 @@ class Client:
         """
         return await asynchronous.execute_many(self._core, await self.prepare(text), rows)
 
+    async def copy_from(
+        self,
+        target: str,
+        source: Any,
+        *,
+        columns: Sequence[str] | None = None,
+        timeout: float | None = None,
+        **options: Any,
+    ) -> int:
+        """Write the rows of a COPY FROM into a map, all of them or none; their number.
+
+        ``target``: the name of a map, or a statement ``COPY ... FROM STDIN``. ``source``: the path
+        of a file, an open file, bytes, or an iterable of texts or bytes, in a format of COPY; or
+        rows (an iterable of tuples or lists) and Arrow data for a map. ``columns``: those that the
+        data has, of the map; Arrow data has its own. ``options`` are those of COPY:
+        ``format="csv"``, ``header=True``, ``delimiter=";"``, ... ``timeout`` as in ``sql``.
+
+        A key that the map has raises UniqueViolation. Errors of the data name line and column
+        (``context``). Raises InputError, ObjectMismatch for rows, and the errors of ``sql``.
+        """
+        return await asynchronous.copy_from(
+            self._core, target, source, columns=columns, timeout=timeout, options=options
+        )
+
+    async def copy_to(
+        self,
+        target: str,
+        sink: Any,
+        *,
+        columns: Sequence[str] | None = None,
+        timeout: float | None = None,
+        **options: Any,
+    ) -> int:
+        """Write the rows of a map or a query into a file; the number of rows.
+
+        ``target``: the name of a map, a query, or a statement ``COPY ... TO STDOUT``. ``sink``: the
+        path of a file, or an object with ``write``. ``columns`` (of a map), ``options`` and
+        ``timeout`` as in ``copy_from``; without ``format`` COPY's text. Raises InputError, and the
+        errors of ``sql``.
+        """
+        return await asynchronous.copy_to(
+            self._core, target, sink, columns=columns, timeout=timeout, options=options
+        )
+
     async def watch(
         self, text: str, *params: Any, initial: bool = True, buffer: int = LISTENER_EVENTS
     ) -> Listener[RowEvent]:

@@ -9,6 +9,7 @@ from math import inf
 from types import TracebackType
 from typing import Any, Final, Self, TypeVar
 
+from remuda.client.asynchronous.copying import copy_from, copy_to
 from remuda.client.asynchronous.cursor import Cursor
 from remuda.client.asynchronous.many import execute_many
 from remuda.client.asynchronous.map import Map
@@ -289,6 +290,34 @@ class Transaction:
         core = self._open()
         await core.ready()
         return await execute_many(core, await Statement(core, text).prepare(), rows)
+
+    async def copy_from(
+        self,
+        target: str,
+        source: Any,
+        *,
+        columns: Sequence[str] | None = None,
+        timeout: float | None = None,
+        **options: Any,
+    ) -> int:
+        """As ``Client.copy_from``, inside the transaction."""
+        return await copy_from(
+            self._open(), target, source, columns=columns, timeout=timeout, options=options
+        )
+
+    async def copy_to(
+        self,
+        target: str,
+        sink: Any,
+        *,
+        columns: Sequence[str] | None = None,
+        timeout: float | None = None,
+        **options: Any,
+    ) -> int:
+        """As ``Client.copy_to``, inside the transaction."""
+        return await copy_to(
+            self._open(), target, sink, columns=columns, timeout=timeout, options=options
+        )
 
     async def run(self, text: str, params: tuple[Any, ...], timeout: float | None) -> Reader:
         """What ``sql`` does, without a cursor around the result."""

@@ -109,6 +109,34 @@ class Transaction:
         """As ``Client.execute_many``, inside the transaction."""
         return finish(self._transaction.execute_many(text, rows))
 
+    def copy_from(
+        self,
+        target: str,
+        source: Any,
+        *,
+        columns: Sequence[str] | None = None,
+        timeout: float | None = None,
+        **options: Any,
+    ) -> int:
+        """As ``Client.copy_from``, inside the transaction."""
+        return finish(
+            self._transaction.copy_from(target, source, columns=columns, timeout=timeout, **options)
+        )
+
+    def copy_to(
+        self,
+        target: str,
+        sink: Any,
+        *,
+        columns: Sequence[str] | None = None,
+        timeout: float | None = None,
+        **options: Any,
+    ) -> int:
+        """As ``Client.copy_to``, inside the transaction."""
+        return finish(
+            self._transaction.copy_to(target, sink, columns=columns, timeout=timeout, **options)
+        )
+
     @property
     def _core(self) -> TransactionCore:
         return self._transaction.core

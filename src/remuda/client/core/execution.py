@@ -9,13 +9,16 @@ from remuda.client.requests.pages import Page
 from remuda.client.requests.requests import cancel_query
 from remuda.client.requests.result_stream import Outcome, ResultStream
 from remuda.errors import ConnectionBroken, InputError, QueryTimeout, RemudaError
-from remuda.rpc.messages import user_pb2
+from remuda.rpc.messages import common_pb2, user_pb2
 from remuda.rpc.request import Incoming
 
 # Read once: an enumeration's attribute is a slow lookup.
 RUN_QUERY, QUERY_ANSWER = user_pb2.RUN_QUERY, user_pb2.QUERY_ANSWER
+COPY_DATA = user_pb2.COPY_DATA
 _GLANCE = 0.001
 """Seconds to look whether the end has arrived already."""
+PIECES_IN_FLIGHT = 4
+"""Pieces of the data of a COPY that the member has not answered; the next one waits."""
 DRAIN_TIMEOUT = 5.0
 """Seconds to wait for the end of a statement that was closed early; then it is abandoned."""
 
@@ -43,6 +46,9 @@ class Execution:
         self._talk: Conversation | None = talk
         self._handle = 0
         self._reading = False
+        self._sent = 0
+        self._unanswered: set[int] = set()
+        """Numbers of the pieces of a COPY that the member has not answered."""
 
     @classmethod
     async def begin(
@@ -100,6 +106,42 @@ class Execution:
         if outcome is not None and outcome.error is not None:
             raise told(outcome.error, reads=self._reads)
         return None
+
+    async def send_piece(self, data: bytes, *, last: bool) -> bool:
+        """Send a piece of the data of a COPY FROM; waits while the member has no room. False: the
+        statement has ended, ``next_page`` tells how. Until the ``last`` piece is sent, a COPY has
+        changed nothing, whatever breaks."""
+        if self._talk is None:
+            return False
+        query = self.stream.query_id
+        assert query is not None, "the member has asked for the data"
+        message = user_pb2.CopyData(
+            query_id=common_pb2.QueryId(part1=query.part1, part2=query.part2),
+            ordinal=self._sent,
+            last=last,
+        )
+        self._sent += 1
+        try:
+            self._reads = not last
+            self._unanswered.add(await self._sent_over(self._talk, message, data))
+            while self._talk is not None and len(self._unanswered) >= PIECES_IN_FLIGHT:
+                await self._step(self._talk, self._answered_by.remaining())
+        except RemudaError as error:
+            self.lose()
+            heard = told(error, reads=self._reads)
+            if heard is error:
+                raise
+            raise heard from error
+        except BaseException:
+            self.lose()
+            raise
+        return self._talk is not None and self.stream.outcome is None
+
+    async def _sent_over(self, talk: Conversation, message: user_pb2.CopyData, data: bytes) -> int:
+        try:
+            return await talk.send(COPY_DATA, message, (data,) if data else (), self._answered_by)
+        except (ConnectionBroken, QueryTimeout) as error:
+            raise self._member.broken(error) from error
 
     async def cancel(self) -> None:
         """Ask the member to cancel, beside the conversation. The reader then gets QueryCanceled."""
@@ -164,6 +206,13 @@ class Execution:
         return event
 
     def _on_reply(self, incoming: Incoming) -> Page | Outcome | None:
+        if incoming.coordination_id in self._unanswered:
+            self._unanswered.remove(incoming.coordination_id)
+            if incoming.error is not None and self.stream.outcome is None:
+                raise incoming.error
+            if self.stream.outcome is not None:
+                self._release()
+            return None
         if incoming.coordination_id != self._handle:
             return None
         if incoming.error is not None:
@@ -198,10 +247,11 @@ class Execution:
         call = cancel_query(query)
         canceled = await talk.send(call.rpc_type, call.body, (), deadline)
         answered = False
-        while self.stream.outcome is None or not answered:
+        while self.stream.outcome is None or not answered or self._unanswered:
             incoming = await talk.receive(deadline.remaining())
             if incoming.is_reply:
                 answered = answered or incoming.coordination_id == canceled
+                self._unanswered.discard(incoming.coordination_id)
                 continue
             if incoming.rpc_type == user_pb2.QUERY_RESULT:
                 self.stream.on_request(incoming.rpc_type, incoming.pbody, incoming.dbody)
@@ -209,6 +259,7 @@ class Execution:
         self._release()
 
     def _release(self) -> None:
-        if self._talk is not None:
+        """Others may have the connection, once nothing is under way on it."""
+        if self._talk is not None and not self._unanswered:
             talk, self._talk = self._talk, None
             talk.release()

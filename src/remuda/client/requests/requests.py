@@ -111,6 +111,8 @@ class RunOptions:
     partitions: tuple[int, ...] | None = None
     local_only: bool = False
     page_rows: int | None = None
+    carries_copy: bool = False
+    """The caller sends and takes the data of a COPY."""
 
     def after(self, seconds: float) -> RunOptions:
         """The rest of the timeout when so much of it has passed: for a statement that runs
@@ -471,6 +473,8 @@ def run_query(
         )
         if options.local_only:
             body.local_only = True
+        if options.carries_copy:
+            body.carries_copy = True
         parts.append(body.SerializeToString())
     return b"".join(parts)
 

@@ -48,6 +48,8 @@ class ResultStream:
         the session that a statement with rows (SELECT set_config(...)) has changed."""
         self.query_id: QueryId | None = None
         self.header = expected
+        self.copy: int = user_pb2.NO_COPY
+        """The way of a COPY, once the member has told it."""
         self._first = True
         self.outcome: Outcome | None = None
         self._statement = statement
@@ -95,6 +97,10 @@ class ResultStream:
 
     def _on_data(self, message: user_pb2.QueryData, dbody: memoryview | bytes) -> Page:
         first, self._first = self._first, False
+        if first:
+            self.copy = message.copy
+        elif self.copy == user_pb2.COPY_IN:  # the end of a statement without rows
+            return ArrowPage([], ())
         if not len(dbody):
             if self.header is None:
                 self.header = Header.of(message.columns)

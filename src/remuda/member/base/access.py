@@ -132,6 +132,7 @@ CHECKED_ELSEWHERE: Final = frozenset(
         RpcType.GET_QUERY_PLAN_FRAGMENTS,
         RpcType.CANCEL_QUERY,  # by its owner
         RpcType.RESUME_PAUSED_QUERY,
+        RpcType.COPY_DATA,  # by its statement, on its connection
         RpcType.CHANGES_READ,  # by its query
         RpcType.CHANGES_END,  # by its connection
         RpcType.JOB_WRITE,

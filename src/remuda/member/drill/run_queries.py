@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 from typing import NamedTuple
 
 from remuda.datatypes.sql import SqlType
 from remuda.datatypes.values import PhysicalValue
-from remuda.errors import RemudaError
+from remuda.errors import ProtocolError, RemudaError
 from remuda.limits import PAGE_ROWS
 from remuda.member.base.core import Core, bug
 from remuda.member.base.wing import Routes, Wing
+from remuda.member.drill.copies import UserCopies, unwanted
 from remuda.member.drill.short_answers import WholeAnswer
 from remuda.member.maps.point_reads import PointAnswer
 from remuda.member.queries.cursors import RpcWire
@@ -22,7 +24,7 @@ from remuda.member.sessions.open_transaction import OpenTransaction
 from remuda.member.sessions.statement import Client, Statement, text_of
 from remuda.member.statements.plans import Plans
 from remuda.member.statements.statements import Statements
-from remuda.query.wire import encode_query_id
+from remuda.query.wire import decode_query_id, encode_query_id
 from remuda.rpc import codec
 from remuda.rpc.messages import user_pb2
 from remuda.rpc.messages.user_pb2 import RpcType
@@ -66,7 +68,9 @@ class RunQueries(Wing):
         self._queries = queries
 
     def routes(self) -> Routes:
-        return Routes(user={RpcType.RUN_QUERY: self.on_run_query})
+        return Routes(
+            user={RpcType.RUN_QUERY: self.on_run_query, RpcType.COPY_DATA: self.on_copy_data}
+        )
 
     def connected(self, channel: Channel) -> None:
         stock = is_stock(channel)
@@ -96,6 +100,20 @@ class RunQueries(Wing):
         if alone and self._run_shortly(asked):
             return
         self._run(asked, local=local)
+
+    def on_copy_data(self, request: Request) -> None:
+        """A piece of what the COPY of this connection reads."""
+        message = user_pb2.CopyData.FromString(request.pbody)
+        client = self._clients.get(request.channel)
+        found = None
+        if client is not None:
+            found = client.statements.get(decode_query_id(message.query_id))
+        if found is None:
+            unwanted(request)
+        elif isinstance(found.copies, UserCopies):
+            found.copies.take(request, message)
+        else:
+            raise ProtocolError("COPY_DATA for a statement that was sent without carries_copy")
 
     def _run(
         self,
@@ -240,6 +258,10 @@ class RunQueries(Wing):
             traceparent=message.traceparent,
             sent=sent,
         )
+        if message.carries_copy and not stock:
+            copies = UserCopies(partial(RpcWire, core, channel, query))
+            found.copies = copies
+            found.progress.on_closed.append(copies.close)
         if session.values and session.pauses:
             found.progress.pauses = Pauses(session.pauses)
         return found

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from remuda.copying.options import CopyOptions, Format
-from remuda.datatypes.sql import SqlType
+from remuda.datatypes.schema import Column
 from remuda.member.postgres.portals import ResultRun
 from remuda.member.queries.copy_port import CopyInput
 from remuda.postgres.messages import copy_in_response
@@ -32,7 +32,7 @@ class SessionCopies:
     ) -> Callable[[ResultShape], ResultRun]:
         return self._run.copied(options, names, zone)
 
-    def begin(self, options: CopyOptions, columns: Sequence[SqlType]) -> CopyInput:
+    def begin(self, options: CopyOptions, columns: Sequence[Column]) -> CopyInput:
         found = CopyInput(self._advance)
         binary = options.format is Format.BINARY
         self._ask(copy_in_response(len(columns), binary=binary), found)

@@ -13,7 +13,6 @@ import pyarrow as pa
 from remuda.catalog.pg_types import declared_type, modifier
 from remuda.copying.options import CopyOptions, Format
 from remuda.copying.writing import RowWriter
-from remuda.datatypes.arrow import to_engine
 from remuda.datatypes.schema import Column
 from remuda.datatypes.sql import SqlType
 from remuda.datatypes.times.session_zones import UTC
@@ -158,9 +157,7 @@ class ResultRun:
 
     def external_page(self, batch: pa.RecordBatch, on_acknowledged: Acknowledged) -> None:
         assert self._shape is not None
-        pairs = zip(batch.columns, self._shape.types, strict=True)
-        columns = [to_engine(array, sql_type) for array, sql_type in pairs]
-        self.page(columns, batch.num_rows, on_acknowledged)
+        self.page(self._shape.engine(batch), batch.num_rows, on_acknowledged)
 
     def finish(self, end: End) -> None:
         self._end = end if self._copied is None else replace(end, tag="COPY", affected_rows=None)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Final, Protocol
 
 from remuda.copying.options import CopyOptions
-from remuda.datatypes.sql import SqlType
+from remuda.datatypes.schema import Column
 from remuda.errors import RemudaError
 from remuda.limits import MIB
 from remuda.member.queries.cursors import Wire
@@ -26,7 +26,7 @@ class CopyPort(Protocol):
     ) -> Callable[[ResultShape], Wire]:
         """Makes the wire that takes rows of these columns away."""
 
-    def begin(self, options: CopyOptions, columns: Sequence[SqlType]) -> CopyInput:
+    def begin(self, options: CopyOptions, columns: Sequence[Column]) -> CopyInput:
         """Ask the client for the rows of a COPY FROM."""
 
 

@@ -67,8 +67,17 @@ class Wire(Protocol):
 class RpcWire:
     """QUERY_DATA at least once, the first with the columns, then QUERY_RESULT once."""
 
-    def __init__(self, core: Core, channel: Channel, query: QueryId, shape: ResultShape) -> None:
+    def __init__(
+        self,
+        core: Core,
+        channel: Channel,
+        query: QueryId,
+        shape: ResultShape,
+        copy: user_pb2.CopyWay | None = None,
+    ) -> None:
+        """``copy``: the way of a COPY whose data the pages carry, or ask for."""
         self._core = core
+        self._copy = copy
         self._channel = channel
         self._query = query
         self._id = encode_query_id(query)
@@ -83,6 +92,8 @@ class RpcWire:
     def external_page(self, batch: pa.RecordBatch, on_acknowledged: Acknowledged) -> None:
         message = user_pb2.QueryData(query_id=self._id, row_count=batch.num_rows)
         getattr(message, "def").record_count = batch.num_rows  # "def" is a keyword
+        if self._copy is not None and self._first:
+            message.copy = self._copy
         body = self._form.fill(message, batch)
         self._first = False
 

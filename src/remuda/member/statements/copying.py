@@ -42,8 +42,9 @@ def port_of(statement: Statement) -> CopyPort:
     """Raises NotSupported for a client whose channel carries no COPY."""
     if statement.copies is None:
         raise NotSupported(
-            "COPY FROM STDIN and COPY TO STDOUT are not supported by this client",
-            hint="Connect with a client of PostgreSQL, such as psql or psycopg.",
+            "COPY FROM STDIN and COPY TO STDOUT need a client that carries their data",
+            hint="Call copy_from() and copy_to() of Remuda's Python clients, use \\copy of the "
+            "shell, or connect with a client of PostgreSQL, such as psql or psycopg.",
         )
     return statement.copies
 
@@ -86,7 +87,7 @@ class Copying:
             planned = inner.source
         statement.progress.begins()
         statement.check()
-        given = port.begin(found.options, [column.type for column in found.columns])
+        given = port.begin(found.options, found.columns)
         statement.progress.told = True
         timer = None
         if statement.timeout is not None:

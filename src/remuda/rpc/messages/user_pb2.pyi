@@ -41,6 +41,7 @@ class RpcType(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     CREATE_MAP: _ClassVar[RpcType]
     DROP_MAP: _ClassVar[RpcType]
     QUERY_ANSWER: _ClassVar[RpcType]
+    COPY_DATA: _ClassVar[RpcType]
     MAP_GET: _ClassVar[RpcType]
     MAP_PUT: _ClassVar[RpcType]
     MAP_REMOVE: _ClassVar[RpcType]
@@ -105,6 +106,12 @@ class QueryResultsMode(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     UNKNOWN_MODE: _ClassVar[QueryResultsMode]
     STREAM_FULL: _ClassVar[QueryResultsMode]
 
+class CopyWay(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    NO_COPY: _ClassVar[CopyWay]
+    COPY_IN: _ClassVar[CopyWay]
+    COPY_OUT: _ClassVar[CopyWay]
+
 class RequestStatus(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     __slots__ = ()
     UNKNOWN_STATUS_: _ClassVar[RequestStatus]
@@ -162,6 +169,7 @@ DESCRIBE_MAP: RpcType
 CREATE_MAP: RpcType
 DROP_MAP: RpcType
 QUERY_ANSWER: RpcType
+COPY_DATA: RpcType
 MAP_GET: RpcType
 MAP_PUT: RpcType
 MAP_REMOVE: RpcType
@@ -210,6 +218,9 @@ EXECUTION: QueryType
 PREPARED_STATEMENT_TYPE: QueryType
 UNKNOWN_MODE: QueryResultsMode
 STREAM_FULL: QueryResultsMode
+NO_COPY: CopyWay
+COPY_IN: CopyWay
+COPY_OUT: CopyWay
 UNKNOWN_STATUS_: RequestStatus
 OK: RequestStatus
 FAILED_: RequestStatus
@@ -352,7 +363,7 @@ class PreparedStatementHandle(_message.Message):
     def __init__(self, server_info: _Optional[bytes] = ...) -> None: ...
 
 class RunQuery(_message.Message):
-    __slots__ = ("results_mode", "type", "plan", "prepared_statement_handle", "autolimit_rowcount", "parameter_types", "parameters", "context", "timeout", "read_timestamp", "partitions", "local_only", "page_rows", "accept_answer", "known_form", "accept_tag", "session", "transaction", "traceparent")
+    __slots__ = ("results_mode", "type", "plan", "prepared_statement_handle", "autolimit_rowcount", "parameter_types", "parameters", "context", "timeout", "read_timestamp", "partitions", "local_only", "page_rows", "accept_answer", "known_form", "accept_tag", "session", "transaction", "traceparent", "carries_copy")
     RESULTS_MODE_FIELD_NUMBER: _ClassVar[int]
     TYPE_FIELD_NUMBER: _ClassVar[int]
     PLAN_FIELD_NUMBER: _ClassVar[int]
@@ -372,6 +383,7 @@ class RunQuery(_message.Message):
     SESSION_FIELD_NUMBER: _ClassVar[int]
     TRANSACTION_FIELD_NUMBER: _ClassVar[int]
     TRACEPARENT_FIELD_NUMBER: _ClassVar[int]
+    CARRIES_COPY_FIELD_NUMBER: _ClassVar[int]
     results_mode: QueryResultsMode
     type: QueryType
     plan: str
@@ -391,7 +403,8 @@ class RunQuery(_message.Message):
     session: bytes
     transaction: str
     traceparent: str
-    def __init__(self, results_mode: _Optional[_Union[QueryResultsMode, str]] = ..., type: _Optional[_Union[QueryType, str]] = ..., plan: _Optional[str] = ..., prepared_statement_handle: _Optional[_Union[PreparedStatementHandle, _Mapping]] = ..., autolimit_rowcount: _Optional[int] = ..., parameter_types: _Optional[bytes] = ..., parameters: _Optional[bytes] = ..., context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., timeout: _Optional[float] = ..., read_timestamp: _Optional[int] = ..., partitions: _Optional[_Iterable[int]] = ..., local_only: _Optional[bool] = ..., page_rows: _Optional[int] = ..., accept_answer: _Optional[bool] = ..., known_form: _Optional[int] = ..., accept_tag: _Optional[bool] = ..., session: _Optional[bytes] = ..., transaction: _Optional[str] = ..., traceparent: _Optional[str] = ...) -> None: ...
+    carries_copy: bool
+    def __init__(self, results_mode: _Optional[_Union[QueryResultsMode, str]] = ..., type: _Optional[_Union[QueryType, str]] = ..., plan: _Optional[str] = ..., prepared_statement_handle: _Optional[_Union[PreparedStatementHandle, _Mapping]] = ..., autolimit_rowcount: _Optional[int] = ..., parameter_types: _Optional[bytes] = ..., parameters: _Optional[bytes] = ..., context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., timeout: _Optional[float] = ..., read_timestamp: _Optional[int] = ..., partitions: _Optional[_Iterable[int]] = ..., local_only: _Optional[bool] = ..., page_rows: _Optional[int] = ..., accept_answer: _Optional[bool] = ..., known_form: _Optional[int] = ..., accept_tag: _Optional[bool] = ..., session: _Optional[bytes] = ..., transaction: _Optional[str] = ..., traceparent: _Optional[str] = ..., carries_copy: _Optional[bool] = ...) -> None: ...
 
 class RecordBatchDef(_message.Message):
     __slots__ = ("record_count", "field", "carries_two_byte_selection_vector", "affected_rows_count")
@@ -405,18 +418,36 @@ class RecordBatchDef(_message.Message):
     affected_rows_count: int
     def __init__(self, record_count: _Optional[int] = ..., field: _Optional[_Iterable[_Union[_vectors_pb2.SerializedField, _Mapping]]] = ..., carries_two_byte_selection_vector: _Optional[bool] = ..., affected_rows_count: _Optional[int] = ...) -> None: ...
 
+class CopyData(_message.Message):
+    __slots__ = ("query_id", "ordinal", "last")
+    QUERY_ID_FIELD_NUMBER: _ClassVar[int]
+    ORDINAL_FIELD_NUMBER: _ClassVar[int]
+    LAST_FIELD_NUMBER: _ClassVar[int]
+    query_id: _common_pb2.QueryId
+    ordinal: int
+    last: bool
+    def __init__(self, query_id: _Optional[_Union[_common_pb2.QueryId, _Mapping]] = ..., ordinal: _Optional[int] = ..., last: _Optional[bool] = ...) -> None: ...
+
+class CopyTaken(_message.Message):
+    __slots__ = ("wanted",)
+    WANTED_FIELD_NUMBER: _ClassVar[int]
+    wanted: bool
+    def __init__(self, wanted: _Optional[bool] = ...) -> None: ...
+
 class QueryData(_message.Message):
-    __slots__ = ("query_id", "row_count", "affected_rows_count", "columns")
+    __slots__ = ("query_id", "row_count", "affected_rows_count", "columns", "copy")
     QUERY_ID_FIELD_NUMBER: _ClassVar[int]
     ROW_COUNT_FIELD_NUMBER: _ClassVar[int]
     DEF_FIELD_NUMBER: _ClassVar[int]
     AFFECTED_ROWS_COUNT_FIELD_NUMBER: _ClassVar[int]
     COLUMNS_FIELD_NUMBER: _ClassVar[int]
+    COPY_FIELD_NUMBER: _ClassVar[int]
     query_id: _common_pb2.QueryId
     row_count: int
     affected_rows_count: int
     columns: _containers.RepeatedCompositeFieldContainer[_common_pb2.Column]
-    def __init__(self, query_id: _Optional[_Union[_common_pb2.QueryId, _Mapping]] = ..., row_count: _Optional[int] = ..., affected_rows_count: _Optional[int] = ..., columns: _Optional[_Iterable[_Union[_common_pb2.Column, _Mapping]]] = ..., **kwargs) -> None: ...
+    copy: CopyWay
+    def __init__(self, query_id: _Optional[_Union[_common_pb2.QueryId, _Mapping]] = ..., row_count: _Optional[int] = ..., affected_rows_count: _Optional[int] = ..., columns: _Optional[_Iterable[_Union[_common_pb2.Column, _Mapping]]] = ..., copy: _Optional[_Union[CopyWay, str]] = ..., **kwargs) -> None: ...
 
 class QueryResult(_message.Message):
     __slots__ = ("query_state", "query_id", "error", "context", "affected_rows", "tag", "session", "transaction")
