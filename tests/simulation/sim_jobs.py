@@ -275,7 +275,11 @@ class Job:
         rows: dict[int, int] = {}
         for sequence, piece in enumerate((keys[::2], keys[1::2])):
             batch = pa.record_batch(self.batch(piece, value), schema=arrow)
-            for number, part in Router(self.schema).split(batch, core.view, members).items():
+            shares, _ = Router(self.schema).shares(batch, core.view, members)
+            parts = {each.member: each.batch.slice(0, each.primaries) for each in shares}
+            for number, part in parts.items():
+                if not part.num_rows:
+                    continue
                 client = await self.at(number)
                 message = user_pb2.JobWrite(job=self.id, task=task, sequence=sequence)
                 for _ in range(self.storm.chance.choice((1, 1, 2))):

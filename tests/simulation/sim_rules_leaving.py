@@ -170,7 +170,7 @@ async def a_client_learns_that_its_request_was_not_received(play: Play) -> None:
 async def nobody_waits_for_the_lease_of_a_member_that_has_left(play: Play) -> None:
     """The others learn late that it has installed the view in which it keeps nothing."""
     sim = play.sim
-    late = play.fate("HEARTBEAT", Fate((0.7,)), sender=2)
+    late = play.fate("HEARTBEAT", Fate((1.0,)), sender=2)
     clients = [await play.client(1), await play.client(3)]
     longest = 0.0
 

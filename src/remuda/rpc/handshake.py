@@ -91,7 +91,7 @@ PROTOCOLS = {
     ChannelKind.CONTROL: ChannelProtocol(
         ChannelKind.CONTROL,
         user_pb2.BIT_CONTROL,
-        Versions(105, 105),
+        Versions(106, 106),
         control_pb2.ControlHandshake,
         control_pb2.ControlHandshake,
         MEMBER_HEARTBEAT_TIMEOUT,

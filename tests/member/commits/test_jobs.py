@@ -57,7 +57,10 @@ class Writer:
         view = self.cluster.member(1).core.view
         batch = batch_of(self.schema, keys, value)
         members = [member.number for member in view.members]
-        for number, part in Router(self.schema).split(batch, view, members).items():
+        for share in Router(self.schema).shares(batch, view, members)[0]:
+            number, part = share.member, share.batch.slice(0, share.primaries)
+            if not part.num_rows:
+                continue
             client = await self.cluster.client(number)
             sequence = self.sequences.get(number, 0)
             self.sequences[number] = sequence + 1

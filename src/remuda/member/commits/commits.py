@@ -8,6 +8,8 @@ from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
+import numpy as np
+
 from remuda.datatypes.view import NOBODY, View
 from remuda.errors import OutcomeUnknown, RemudaError, ViewChanged
 from remuda.member.base.core import Core, attempt, nothing_done, to_its_end
@@ -17,6 +19,7 @@ from remuda.member.base.wing import Routes, Wing
 from remuda.member.commits.commits_in_doubt import CommitsInDoubt
 from remuda.member.commits.job_checks import JobChecks
 from remuda.member.commits.participants import CommitParticipants
+from remuda.member.commits.staged_rows import RowsOfMember, stage_and_prepare, stage_here
 from remuda.member.commits.turn_shell import CommitTurns
 from remuda.member.state.commit_work import (
     Work,
@@ -25,11 +28,13 @@ from remuda.member.state.commit_work import (
     read_rows,
     rows_message,
 )
+from remuda.member.state.routing import backed_up
 from remuda.rpc import codec
 from remuda.rpc.connection import Reply
 from remuda.rpc.messages import common_pb2, control_pb2
 from remuda.rpc.messages.control_pb2 import RpcType
 from remuda.rpc.transport import Request
+from remuda.storage.staging.pieces import Counts
 from remuda.transaction import staged_commit as tx
 from remuda.transaction.staged_commit import rows_missing
 
@@ -52,8 +57,10 @@ class Leading:
     """What is written; None: everything that the primaries have may be."""
     began: float
     """Monotonic seconds."""
-    written: dict[int, int] = field(default_factory=dict)
-    """Rows by partition, as the primaries say."""
+    written: dict[int, Counts] = field(default_factory=dict)
+    """Rows by partition, as each primary says."""
+    rows: dict[int, RowsOfMember] = field(default_factory=dict)
+    """What primaries get with the question whether they can commit, until they have voted."""
 
 
 class Commits(Wing):
@@ -115,13 +122,15 @@ class Commits(Wing):
         primaries: Sequence[int],
         partitions: Collection[int] | None = None,
         expected: int | None = None,
+        rows: Sequence[RowsOfMember] = (),
     ) -> int:
         """Wait for the turn and commit what is staged on ``primaries`` (for a replicated map: on
         all that take part) and their backups; ``partitions`` are those that may be written, if not
-        all; ``expected``: so many rows and removals there must be. The number of rows, summed over
+        all; ``expected``: so many rows and removals there must be; ``rows`` of primaries are not
+        staged yet, and go to them with the first question. The number of rows, summed over
         the primaries. Raises what a participant refused with, or MemberUnavailable. Goes on to its
         end when the caller is cancelled."""
-        commit = asyncio.ensure_future(self._commit(work, primaries, partitions, expected))
+        commit = asyncio.ensure_future(self._commit(work, primaries, partitions, expected, rows))
         return await to_its_end(commit, f'the commit of a write of map "{work.schema.name}"')
 
     async def _commit(
@@ -130,13 +139,14 @@ class Commits(Wing):
         primaries: Sequence[int],
         partitions: Collection[int] | None,
         expected: int | None,
+        rows: Sequence[RowsOfMember],
     ) -> int:
         with nothing_done:
             for number in primaries:
                 self._core.require_reached(number)
             await self.turn(work.schema.map_id, work.job)
         try:
-            return await self.commit_in_turn(work, primaries, partitions, expected)
+            return await self.commit_in_turn(work, primaries, partitions, expected, rows)
         finally:
             self.end_turn(work.schema.map_id, work.job)
 
@@ -146,6 +156,7 @@ class Commits(Wing):
         primaries: Sequence[int],
         partitions: Collection[int] | None = None,
         expected: int | None = None,
+        rows: Sequence[RowsOfMember] = (),
     ) -> int:
         """The same for a caller that holds the turn."""
         chosen = None if partitions is None else frozenset(partitions)
@@ -160,6 +171,7 @@ class Commits(Wing):
                 self._core.require_reached(number)
         done: asyncio.Future[int] = asyncio.get_running_loop().create_future()
         leading = Leading(work, coordinator, done, chosen, self._core.world.clock.monotonic())
+        leading.rows.update((each.share.member, each) for each in rows)
         self._leading[work.job] = leading
         self._lead(leading, tx.Begin())
         self._start_ticking()
@@ -188,7 +200,8 @@ class Commits(Wing):
                         leading.done.set_result(rows or 0)
 
     def _ask_prepare(self, leading: Leading, member: int) -> None:
-        message = prepare_message(self._core.context(), leading.work, leading.coordinator)
+        core, here, rows = self._core, self.participants, leading.rows.get(member)
+        asked = prepare_message(core.context(), leading.work, leading.coordinator)
 
         def voted(reply: Reply | RemudaError) -> None:
             if isinstance(reply, RemudaError):
@@ -197,10 +210,19 @@ class Commits(Wing):
                 return  # asked again by the tick, unless the member is lost
             self._vote(leading, member, control_pb2.CommitPrepared.FromString(reply.pbody))
 
-        if member == self._core.number:
-            self.participants.prepare_here(message, lambda vote: self._vote(leading, member, vote))
+        if member == core.number:
+            vote = partial(self._vote, leading, member)
+            if rows is None:
+                here.prepare_here(asked, vote)
+            else:
+                stage = partial(stage_here, core, here, rows.message(core), rows.share.batch)
+                stage_and_prepare(core, here, asked, stage, vote)
+        elif rows is None:
+            self._peers.request_nowait(member, RpcType.COMMIT_PREPARE, asked, (), voted)
         else:
-            self._peers.request_nowait(member, RpcType.COMMIT_PREPARE, message, (), voted)
+            message, body = rows.message(core), rows.encoded()
+            message.prepare.CopyFrom(asked)
+            self._peers.request_nowait(member, RpcType.STAGE_ROWS, message, [body], voted)
 
     def _vote(self, leading: Leading, member: int, vote: control_pb2.CommitPrepared) -> None:
         try:
@@ -216,9 +238,9 @@ class Commits(Wing):
         if vote.HasField("refusal"):
             self._lead(leading, tx.Refused(member, codec.decode_error(vote.refusal)))
         else:
-            written = read_rows(vote.written)
-            leading.written |= written
-            staged = sum(written.values())
+            leading.rows.pop(member, None)
+            written = leading.written[member] = read_rows(vote.written)
+            staged = int(written.sum())
             self._lead(leading, tx.Voted(member, vote.prepare_timestamp, vote.rows, staged))
 
     def _ask_check(self, leading: Leading, member: int, timestamp: int) -> None:
@@ -264,9 +286,9 @@ class Commits(Wing):
     def _ask_keep(self, leading: Leading, member: int, timestamp: int) -> None:
         message = prepare_message(self._core.context(), leading.work, leading.coordinator)
         message.commit_timestamp = timestamp
-        replicas = self._core.view.replicas
-        backups = {p: rows for p, rows in leading.written.items() if member in replicas[p][1:]}
-        message.kept.extend(rows_message(backups))
+        kept_there = backed_up(self._core.view.replicas, member)
+        written = np.add.reduce(list(leading.written.values()))
+        message.kept.CopyFrom(rows_message(np.where(kept_there, written, 0)))
 
         def kept(answer: control_pb2.CommitPrepared) -> None:
             self._answered(leading, member, answer, tx.Kept(member))

@@ -28,7 +28,7 @@ from remuda.member.base.peers import Peers
 from remuda.member.base.wing import Routes, Wing
 from remuda.member.commits.move_pauses import MovePauses
 from remuda.member.commits.participants import CommitParticipants
-from remuda.member.commits.writes import PAUSE, VIEW_TIME, on_stage_rows
+from remuda.member.commits.staged_rows import PAUSE, VIEW_TIME, on_stage_rows
 from remuda.member.state.routing import Router
 from remuda.rpc import arrow_stream
 from remuda.rpc.messages import common_pb2, control_pb2

@@ -9,6 +9,9 @@ from collections import OrderedDict, deque
 from collections.abc import Awaitable, Callable, Collection
 from functools import partial
 
+import numpy as np
+import numpy.typing as npt
+
 from remuda.datatypes.schema import MapSchema
 from remuda.errors import JobAborted, RemudaError, ViewChanged
 from remuda.member.base.core import Core, attempt
@@ -31,12 +34,14 @@ from remuda.member.state.commit_work import (
     stores_of,
 )
 from remuda.member.state.log import fields
+from remuda.member.state.routing import copies_of
 from remuda.rpc import codec
 from remuda.rpc.connection import Reply
 from remuda.rpc.messages import common_pb2, control_pb2
 from remuda.rpc.messages.control_pb2 import RpcType
 from remuda.rpc.transport import Request
 from remuda.storage.maps.map_store import MapStore
+from remuda.storage.staging.pieces import NO_ROWS
 from remuda.transaction import staged_commit as tx
 
 log = logging.getLogger(__name__)
@@ -122,6 +127,14 @@ class CommitParticipants:
 
     def known(self, job: str) -> Taking | None:
         return self._taking.get(job) or self._decided.get(job)
+
+    def asked(self, job: str) -> bool:
+        """Whether this member was asked to prepare the job, or it has ended here."""
+        taking = self.known(job)
+        if taking is None:
+            return False
+        begun = taking.participant.phase is tx.ParticipantPhase.STAGING
+        return not begun or (taking.work is not None and bool(taking.work.tasks))
 
     def _find(self, job: str) -> Taking:
         taking = self._taking.get(job) or self._decided.get(job)
@@ -387,8 +400,8 @@ class CommitParticipants:
                 ttl=work.ttl or 0,
                 now=core.timestamp(),
             )
-            taking.written = {} if work.schema.replicated else store.written(work.job)
-            self._require_primary(work, taking.written)
+            taking.written = NO_ROWS if work.schema.replicated else store.written(work.job)
+            self._require_primary(work, np.flatnonzero(taking.written))
             timestamp = core.timestamp()
             store.mark_prepared(work.job, timestamp)
             core.wal.job_prepared(work, timestamp, taking.participant.primaries, backup=False)
@@ -408,10 +421,10 @@ class CommitParticipants:
                 hint="Write the rows again.",
             )
 
-    def _require_primary(self, work: Work, partitions: Collection[int]) -> None:
+    def _require_primary(self, work: Work, partitions: npt.NDArray[np.intp]) -> None:
         """Raises ViewChanged when rows were staged here that belong elsewhere by now."""
         core = self._core
-        if any(core.view.owners[partition] != core.number for partition in partitions):
+        if (copies_of(core.view.replicas)[0][partitions] != core.number).any():
             raise ViewChanged(
                 f'partitions of map "{work.schema.name}" were moved while rows were written',
                 hint="Write the rows again.",
@@ -432,7 +445,7 @@ class CommitParticipants:
                 insert_only=False,
                 ttl=work.ttl or 0,
             )
-            if store.written(work.job) != taking.expected:
+            if not np.array_equal(store.written(work.job), taking.expected):
                 raise ViewChanged(
                     f'copies of map "{work.schema.name}" were moved while rows were written',
                     detail=f"member {core.number} does not have all rows of job {work.job}",

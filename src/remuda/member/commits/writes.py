@@ -16,25 +16,20 @@ from remuda.datatypes.gathering import Gathering
 from remuda.datatypes.schema import MapSchema
 from remuda.datatypes.values import PhysicalValue
 from remuda.datatypes.view import NOBODY, View
-from remuda.errors import MemberUnavailable, ViewChanged
-from remuda.limits import BACKUPS_MAX
+from remuda.errors import ViewChanged
 from remuda.member.base.core import Core
 from remuda.member.base.peers import Peers
 from remuda.member.commits.commits import Commits, Work
-from remuda.member.commits.participants import CommitParticipants
+from remuda.member.commits.staged_rows import (
+    PAUSE,
+    TASK,
+    RowsOfMember,
+    stage_here,
+    stage_there,
+)
 from remuda.member.state.routing import Router, Share
-from remuda.rpc import arrow_stream
-from remuda.rpc.messages import common_pb2, control_pb2
-from remuda.rpc.messages.control_pb2 import RpcType
-from remuda.rpc.transport import Request
-from remuda.storage.maps.map_store import MapStore
-from remuda.storage.staging.row_ends import with_ends, without_ends
+from remuda.storage.staging.row_ends import with_ends
 
-TASK = "0:0"
-VIEW_TIME = 5.0
-"""Seconds after which two members should be in the same view."""
-PAUSE = 0.02
-ORIGIN_SHIFT = 64
 ATTEMPTS = 8
 SEARCHED_MAX = 512
 """A transaction looks for the values of unique indexes of each of so many rows; more are written in
@@ -121,13 +116,28 @@ class StagedWrite:
     async def add(self, batch: pa.RecordBatch, ends: npt.NDArray[np.int64] | None = None) -> None:
         """Stage the rows (engine form) on their owners; ``ends``: when each ends by itself. Raises
         the errors of ``Constraints.check``."""
-        core = self._core
-        batch = core.constraints.with_row_ids(batch, self._schema, core.number)
-        core.constraints.check(batch, self._schema)
+        batch = self._checked(batch)
+        if batch.num_rows:
+            self._wrote = True
+            await self._stage_all(with_ends(batch, ends), removal=False)
+
+    async def put(self, batch: pa.RecordBatch, ttl: int | None) -> int:
+        """``add`` and ``commit`` in one, for rows that are all there are: their primaries get them
+        with the question whether they can commit, and so does a member that backs some up and is
+        the primary of others."""
+        batch = self._checked(batch)
         if not batch.num_rows:
-            return
+            return 0
         self._wrote = True
-        await self._stage_all(with_ends(batch, ends), removal=False)
+        shares = await self._shares(batch)
+        await self._stage_each([s for s in shares if not s.primaries], removal=False)
+        rows = [RowsOfMember(self.job, self._schema, s) for s in shares if s.primaries]
+        return await self.commit(ttl=ttl, rows=rows)
+
+    def _checked(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        batch = self._core.constraints.with_row_ids(batch, self._schema, self._core.number)
+        self._core.constraints.check(batch, self._schema)
+        return batch
 
     async def remove(self, keys: Sequence[pa.Array]) -> None:
         """Stage the removal of the rows with these keys (key columns in engine form)."""
@@ -137,7 +147,10 @@ class StagedWrite:
         await self._stage_all(batch, removal=True)
 
     async def _stage_all(self, batch: pa.RecordBatch, *, removal: bool) -> None:
-        """On every copy: the primaries' first, which may refuse the rows."""
+        await self._stage_each(await self._shares(batch), removal=removal)
+
+    async def _shares(self, batch: pa.RecordBatch) -> list[Share]:
+        """What each copy gets of the rows."""
         core = self._core
         core.wal.require_room()
         view, members = core.view, core.live_members()
@@ -146,48 +159,27 @@ class StagedWrite:
             for partition in partitions:
                 core.require_alive(core.view.owners[partition])
         self._partitions |= partitions
-        self._primaries.update(share.member for share in shares if not share.backup)
-        for backup in (False, True):
-            await self._stage_each([s for s in shares if s.backup == backup], removal=removal)
+        self._primaries.update(share.member for share in shares if share.primaries)
+        return shares
 
     async def _stage_each(self, shares: Sequence[Share], *, removal: bool) -> None:
         """All at a time; returns when each has answered, so that none arrives after an abort."""
-        if len(shares) == 1:
-            await self._stage(shares[0], removal=removal)
-            return
         staged = [self._stage(share, removal=removal) for share in shares]
         for outcome in await asyncio.gather(*staged, return_exceptions=True):
             if isinstance(outcome, BaseException):
                 raise outcome
 
     async def _stage(self, share: Share, *, removal: bool) -> None:
-        schema, member, batch = self._schema, share.member, share.batch
+        member = share.member
         sequence = self._sequences.get(member, 0)
         self._sequences[member] = sequence + 1
+        rows = RowsOfMember(self.job, self._schema, share, sequence, removal)
         if member == self._core.number:
-            self._commits.staging(self.job, schema)
-            store = store_of(self._core, schema.map_id, schema.version, backup=share.backup)
-            self._core.room.admit_rows(schema, batch, primary=not share.backup, removal=removal)
-            stage = store.stage_removals if removal else store.stage
-            stage(self.job, TASK, sequence, batch)
-            note = self._core.wal.staged_keys if removal else self._core.wal.staged
-            note(self.job, TASK, schema, batch, backup=share.backup)
+            message = rows.message(self._core)
+            stage_here(self._core, self._commits.participants, message, share.batch)
             return
-        message = control_pb2.StageRows(
-            context=self._core.context(),
-            job=self.job,
-            task=TASK,
-            map_id=schema.map_id,
-            schema_version=schema.version,
-            sequence=sequence,
-            removal=removal,
-            backup=share.backup,
-            origin=origin(self._core.number, share),
-        )
-        if removal:
-            batch = batch.select(list(schema.key_positions))
-        body = await self._aside(lambda: arrow_stream.encode(batch.schema, [batch]))
-        await stage_there(self._core, self._peers, member, message, body)
+        body = await self._aside(rows.encoded)
+        await stage_there(self._core, self._peers, member, rows.message(self._core), body)
 
     async def commit(
         self,
@@ -197,9 +189,10 @@ class StagedWrite:
         in_turn: bool = False,
         unchanged_since: int | None = None,
         ttl: int | None = None,
+        rows: Sequence[RowsOfMember] = (),
     ) -> int:
-        """The number of entries written, and of ``removed_keys`` removed. Raises UniqueViolation
-        and the errors of ``Commits.commit``."""
+        """The number of entries written, and of ``removed_keys`` removed. ``rows`` of primaries are
+        not staged yet. Raises UniqueViolation and the errors of ``Commits.commit``."""
         core, schema = self._core, self._schema
         unique = self._wrote and bool(schema.uniques)
         participants = core.live_members() if schema.replicated else tuple(sorted(self._primaries))
@@ -219,8 +212,9 @@ class StagedWrite:
             unique=unique,
         )
         commit = self._commits.commit_in_turn if in_turn else self._commits.commit
-        rows = await commit(work, participants, None if unique else self._partitions)
-        return rows // len(participants) if schema.replicated else rows
+        written = None if unique else self._partitions
+        count = await commit(work, participants, written, None, rows)
+        return count // len(participants) if schema.replicated else count
 
     def abort(self) -> None:
         self._commits.drop(self.job, tuple(self._sequences))
@@ -229,78 +223,3 @@ class StagedWrite:
 def owners(view: View) -> tuple[int, ...]:
     """The members that are the primary of a partition."""
     return tuple(sorted(set(view.owners) - {NOBODY}))
-
-
-def origin(sender: int, share: Share) -> int:
-    """Whose numbers the batches of a backup have."""
-    return sender * (BACKUPS_MAX + 1) + share.level if share.backup else 0
-
-
-def store_of(core: Core, map_id: int, version: int, *, backup: bool) -> MapStore:
-    """Where rows of a job are staged. Raises SchemaChanged."""
-    store = core.store(map_id, version)
-    return core.backup_store(map_id) if backup else store
-
-
-async def stage_there(
-    core: Core, peers: Peers, member: int, message: control_pb2.StageRows, body: pa.Buffer
-) -> None:
-    """Stage rows on another member, also while a view comes. Raises what it refuses them with;
-    nothing is written yet, whatever it raises."""
-    deadline = core.world.clock.monotonic() + VIEW_TIME
-    while True:
-        core.require_reached(member)
-        try:
-            await peers.request(member, RpcType.STAGE_ROWS, message, [body])
-        except MemberUnavailable:
-            core.require_reached(member)  # it may just have been lost
-            raise
-        except ViewChanged:
-            if core.world.clock.monotonic() > deadline:
-                raise
-            await asyncio.sleep(PAUSE)
-            message.context.CopyFrom(core.context())
-        else:
-            return
-
-
-def on_stage_rows(
-    core: Core,
-    commits: CommitParticipants,
-    of_jobs: Callable[[Request, control_pb2.StageRows], None],
-    request: Request,
-) -> None:
-    """The owner's side of ``StagedWrite.add``; rows of clients' jobs are for ``of_jobs``."""
-    message = control_pb2.StageRows.FromString(request.pbody)
-    if message.HasField("writer"):
-        of_jobs(request, message)
-        return
-    core.observe_member(message.context)
-    core.wal.require_room()
-    store = store_of(core, message.map_id, message.schema_version, backup=message.backup)
-    commits.staging(message.job, store.schema)
-    sequence = message.sequence + (message.origin << ORIGIN_SHIFT)
-    batches = arrow_stream.decode(request.dbody)
-    stream = pa.py_buffer(request.dbody) if len(batches) == 1 else None
-    for batch in batches:
-        core.room.admit_rows(
-            store.schema, batch, primary=not message.backup, removal=message.removal
-        )
-        if message.removal:
-            keys = of_keys(batch.columns, store.schema)
-            if store.stage_removals(message.job, message.task, sequence, keys):
-                core.wal.staged_keys(
-                    message.job, message.task, store.schema, keys, backup=message.backup
-                )
-        else:
-            core.constraints.check(without_ends(batch, len(store.schema.columns)), store.schema)
-            if store.stage(message.job, message.task, sequence, batch):
-                core.wal.staged(
-                    message.job,
-                    message.task,
-                    store.schema,
-                    batch,
-                    backup=message.backup,
-                    stream=stream,
-                )
-    core.wal.after(lambda: request.reply(RpcType.ACK, common_pb2.Ack(ok=True)))

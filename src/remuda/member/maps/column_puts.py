@@ -25,6 +25,11 @@ if TYPE_CHECKING:
     from remuda.transaction.own_writes import Key, Row
 
 
+WITH_PREPARE_MAX = 8192
+"""So many rows go to their owners with the question whether they can commit. Of more, each map has
+its turn for a shorter time if they are staged before."""
+
+
 class Entries(Protocol):
     """The requests by key of a member (``member.maps.maps``), for those batches that they serve."""
 
@@ -82,8 +87,7 @@ class ColumnPuts:
             await self._put_unique(call, message, found, batches)
             return
         members = core.live_members()
-        parts = [found.router.split(batch, view, members) for batch in batches]
-        owners = {owner for part in parts for owner in part}
+        owners = {o for batch in batches for o in found.router.owners(batch, view, members)}
         if owners <= {core.number} and not (unique or self._transactions.backed):
             await self._commits.settled(found.schema.map_id)
             core.store(found.schema.map_id, found.schema.version)  # altered meanwhile?
@@ -132,6 +136,9 @@ class ColumnPuts:
         write = StagedWrite(self._core, self._peers, self._commits, found.schema)
         try:
             with nothing_done:
+                if len(batches) == 1 and batches[0].num_rows <= WITH_PREPARE_MAX:
+                    await write.put(batches[0], ttl)
+                    return
                 for batch in batches:
                     await write.add(batch)
                 await write.commit(ttl=ttl)

@@ -6,6 +6,8 @@ from collections.abc import Collection, Iterable, Mapping
 from copy import copy
 from dataclasses import dataclass, field, replace
 
+import numpy as np
+
 from remuda.datatypes.schema import MapSchema
 from remuda.datatypes.values import PhysicalValue
 from remuda.datatypes.view import View
@@ -13,6 +15,7 @@ from remuda.errors import RemudaError
 from remuda.rpc import codec
 from remuda.rpc.messages import common_pb2, control_pb2
 from remuda.storage.maps.map_store import MapStore
+from remuda.storage.staging.pieces import NO_ROWS, Counts
 from remuda.transaction import staged_commit as tx
 
 
@@ -46,11 +49,11 @@ class Taking:
 
     participant: tx.Participant
     work: Work | None = None
-    expected: dict[int, int] = field(default_factory=dict)
+    expected: Counts = field(default_factory=lambda: NO_ROWS)
     """Rows by partition that it must have as a backup, says who coordinates."""
     lasting: bool = False
     """A job of a client that sends its rows once: nobody would write them again by himself."""
-    written: dict[int, int] = field(default_factory=dict)
+    written: Counts = field(default_factory=lambda: NO_ROWS)
     """Rows by partition that it has as their primary."""
     writes_values: bool = False
     """Values of unique indexes are written, here or elsewhere."""
@@ -59,7 +62,7 @@ class Taking:
         """It is decided: only the participant is needed from now on. Returns the work. A
         coordinator that commits has heard this vote, and does not look at a repeated one."""
         work, self.work = self.work, None
-        self.expected, self.written = {}, {}
+        self.expected = self.written = NO_ROWS
         return work
 
 
@@ -137,15 +140,15 @@ def read_parts(message: control_pb2.CommitPrepare) -> tx.Parts:
     return tuple(tuple(part.copies) for part in message.parts)
 
 
-def rows_message(counts: Mapping[int, int]) -> list[control_pb2.PartitionRows]:
-    return [
-        control_pb2.PartitionRows(partition=partition, rows=rows)
-        for partition, rows in sorted(counts.items())
-    ]
+def rows_message(counts: Counts) -> control_pb2.PartitionRows:
+    there = np.flatnonzero(counts)
+    return control_pb2.PartitionRows(partitions=there.tolist(), rows=counts[there].tolist())
 
 
-def read_rows(rows: Iterable[control_pb2.PartitionRows]) -> dict[int, int]:
-    return {each.partition: each.rows for each in rows}
+def read_rows(message: control_pb2.PartitionRows) -> Counts:
+    counts = NO_ROWS.copy()
+    counts[message.partitions] = message.rows
+    return counts
 
 
 def stores_of(work: Work | None, stores: Mapping[int, MapStore]) -> list[MapStore]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
@@ -12,20 +13,31 @@ import pyarrow as pa
 from remuda.datatypes.hashes.keyhash import hash_arrays, partitioner, partitions_of
 from remuda.datatypes.schema import MapSchema
 from remuda.datatypes.values import PhysicalValue
-from remuda.datatypes.view import View
+from remuda.datatypes.view import NOBODY, Replicas, View
 
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """Rows for one member, which is the primary of all of them (``level`` 0) or keeps a backup."""
+    """Rows for one member: it is the primary of the first ``primaries``, and keeps backups of the
+    others."""
 
     member: int
     batch: pa.RecordBatch
-    level: int = 0
+    primaries: int
 
-    @property
-    def backup(self) -> bool:
-        return self.level > 0
+
+@lru_cache(maxsize=2)
+def copies_of(replicas: Replicas) -> npt.NDArray[np.int32]:
+    """By level and partition, the member with the copy: level 0 has the primaries."""
+    levels = range(max(map(len, replicas)))
+    copies = [[row[level] if level < len(row) else NOBODY for row in replicas] for level in levels]
+    return np.array(copies, dtype=np.int32)
+
+
+def backed_up(replicas: Replicas, member: int) -> npt.NDArray[np.bool_]:
+    """By partition, whether the member keeps a backup of it."""
+    found: npt.NDArray[np.bool_] = (copies_of(replicas)[1:] == member).any(axis=0)
+    return found
 
 
 class Router:
@@ -60,34 +72,22 @@ class Router:
         """The rows of a batch for every member that keeps a copy of them, and the partitions that
         they are of; a replicated map's rows go to all ``members``."""
         if self.schema.replicated:
-            return [Share(member, batch) for member in members], frozenset()
+            return [Share(member, batch, batch.num_rows) for member in members], frozenset()
         partitions = self.partitions(batch)
         there = np.flatnonzero(np.bincount(partitions))  # np.unique takes six times as long
+        copies = copies_of(view.replicas)
+        holders = copies[:, partitions]
         found: list[Share] = []
-        for level in range(max(map(len, view.replicas))):
-            copies = np.array([row[level] if level < len(row) else -1 for row in view.replicas])
-            holders = copies[partitions]
-            for holder in np.unique(copies[there]):
-                if holder < 0:
-                    continue
-                mask = holders == holder
-                part = batch if mask.all() else batch.take(pa.array(np.flatnonzero(mask)))
-                found.append(Share(int(holder), part, level))
+        for member in sorted(set(copies[:, there].ravel().tolist()) - {NOBODY}):
+            mine, *kept = [np.flatnonzero(level == member) for level in holders]
+            whole = len(mine) == batch.num_rows
+            rows = batch if whole else batch.take(pa.array(np.concatenate([mine, *kept])))
+            found.append(Share(member, rows, len(mine)))
         return found, frozenset(there.tolist())
 
-    def split(
-        self, batch: pa.RecordBatch, view: View, members: Sequence[int]
-    ) -> dict[int, pa.RecordBatch]:
-        """The rows of a batch by member; a replicated map's rows go to all ``members``."""
+    def owners(self, batch: pa.RecordBatch, view: View, members: Sequence[int]) -> frozenset[int]:
+        """The primaries of the rows; of a replicated map's, all ``members``."""
         if self.schema.replicated:
-            return dict.fromkeys(members, batch)
-        if len(view.members) == 1:
-            return {view.members[0].number: batch}
-        arrays = [batch.column(position) for position in self.schema.partition_positions]
-        partitions = partitions_of(hash_arrays(arrays, self._types))
-        owners = np.asarray(view.owners, dtype=np.int32)[partitions]
-        found: dict[int, pa.RecordBatch] = {}
-        for owner in np.unique(owners):
-            mask = owners == owner
-            found[int(owner)] = batch if mask.all() else batch.take(pa.array(np.flatnonzero(mask)))
-        return found
+            return frozenset(members) if batch.num_rows else frozenset()
+        owners = copies_of(view.replicas)[0][self.partitions(batch)]
+        return frozenset(np.flatnonzero(np.bincount(owners)).tolist())

@@ -802,9 +802,9 @@ class CommitPrepare(_message.Message):
     parts: _containers.RepeatedCompositeFieldContainer[CommitPart]
     unique: bool
     commit_timestamp: int
-    kept: _containers.RepeatedCompositeFieldContainer[PartitionRows]
+    kept: PartitionRows
     ttl: int
-    def __init__(self, context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., job: _Optional[str] = ..., tasks: _Optional[_Iterable[_Union[_user_pb2.JobTask, _Mapping]]] = ..., overwrite: _Optional[bool] = ..., map_id: _Optional[int] = ..., schema_version: _Optional[int] = ..., insert_only: _Optional[bool] = ..., participants: _Optional[_Iterable[int]] = ..., removed_keys: _Optional[_Iterable[_Union[_common_pb2.Row, _Mapping]]] = ..., unchanged_since: _Optional[int] = ..., parts: _Optional[_Iterable[_Union[CommitPart, _Mapping]]] = ..., unique: _Optional[bool] = ..., commit_timestamp: _Optional[int] = ..., kept: _Optional[_Iterable[_Union[PartitionRows, _Mapping]]] = ..., ttl: _Optional[int] = ...) -> None: ...
+    def __init__(self, context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., job: _Optional[str] = ..., tasks: _Optional[_Iterable[_Union[_user_pb2.JobTask, _Mapping]]] = ..., overwrite: _Optional[bool] = ..., map_id: _Optional[int] = ..., schema_version: _Optional[int] = ..., insert_only: _Optional[bool] = ..., participants: _Optional[_Iterable[int]] = ..., removed_keys: _Optional[_Iterable[_Union[_common_pb2.Row, _Mapping]]] = ..., unchanged_since: _Optional[int] = ..., parts: _Optional[_Iterable[_Union[CommitPart, _Mapping]]] = ..., unique: _Optional[bool] = ..., commit_timestamp: _Optional[int] = ..., kept: _Optional[_Union[PartitionRows, _Mapping]] = ..., ttl: _Optional[int] = ...) -> None: ...
 
 class CommitPart(_message.Message):
     __slots__ = ("copies",)
@@ -813,12 +813,12 @@ class CommitPart(_message.Message):
     def __init__(self, copies: _Optional[_Iterable[int]] = ...) -> None: ...
 
 class PartitionRows(_message.Message):
-    __slots__ = ("partition", "rows")
-    PARTITION_FIELD_NUMBER: _ClassVar[int]
+    __slots__ = ("partitions", "rows")
+    PARTITIONS_FIELD_NUMBER: _ClassVar[int]
     ROWS_FIELD_NUMBER: _ClassVar[int]
-    partition: int
-    rows: int
-    def __init__(self, partition: _Optional[int] = ..., rows: _Optional[int] = ...) -> None: ...
+    partitions: _containers.RepeatedScalarFieldContainer[int]
+    rows: _containers.RepeatedScalarFieldContainer[int]
+    def __init__(self, partitions: _Optional[_Iterable[int]] = ..., rows: _Optional[_Iterable[int]] = ...) -> None: ...
 
 class CommitPrepared(_message.Message):
     __slots__ = ("context", "prepare_timestamp", "rows", "refusal", "written")
@@ -831,8 +831,8 @@ class CommitPrepared(_message.Message):
     prepare_timestamp: int
     rows: int
     refusal: _user_pb2.PBError
-    written: _containers.RepeatedCompositeFieldContainer[PartitionRows]
-    def __init__(self, context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., prepare_timestamp: _Optional[int] = ..., rows: _Optional[int] = ..., refusal: _Optional[_Union[_user_pb2.PBError, _Mapping]] = ..., written: _Optional[_Iterable[_Union[PartitionRows, _Mapping]]] = ...) -> None: ...
+    written: PartitionRows
+    def __init__(self, context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., prepare_timestamp: _Optional[int] = ..., rows: _Optional[int] = ..., refusal: _Optional[_Union[_user_pb2.PBError, _Mapping]] = ..., written: _Optional[_Union[PartitionRows, _Mapping]] = ...) -> None: ...
 
 class CommitCheck(_message.Message):
     __slots__ = ("context", "job", "commit_timestamp", "members")
@@ -875,7 +875,7 @@ class CommitFinish(_message.Message):
     def __init__(self, context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., job: _Optional[str] = ..., commit_timestamp: _Optional[int] = ...) -> None: ...
 
 class StageRows(_message.Message):
-    __slots__ = ("context", "job", "task", "map_id", "schema_version", "sequence", "removal", "backup", "origin", "writer", "spread")
+    __slots__ = ("context", "job", "task", "map_id", "schema_version", "sequence", "removal", "primaries", "prepare", "writer", "spread")
     CONTEXT_FIELD_NUMBER: _ClassVar[int]
     JOB_FIELD_NUMBER: _ClassVar[int]
     TASK_FIELD_NUMBER: _ClassVar[int]
@@ -883,8 +883,8 @@ class StageRows(_message.Message):
     SCHEMA_VERSION_FIELD_NUMBER: _ClassVar[int]
     SEQUENCE_FIELD_NUMBER: _ClassVar[int]
     REMOVAL_FIELD_NUMBER: _ClassVar[int]
-    BACKUP_FIELD_NUMBER: _ClassVar[int]
-    ORIGIN_FIELD_NUMBER: _ClassVar[int]
+    PRIMARIES_FIELD_NUMBER: _ClassVar[int]
+    PREPARE_FIELD_NUMBER: _ClassVar[int]
     WRITER_FIELD_NUMBER: _ClassVar[int]
     SPREAD_FIELD_NUMBER: _ClassVar[int]
     context: _common_pb2.Context
@@ -894,11 +894,11 @@ class StageRows(_message.Message):
     schema_version: int
     sequence: int
     removal: bool
-    backup: bool
-    origin: int
+    primaries: int
+    prepare: CommitPrepare
     writer: int
     spread: bool
-    def __init__(self, context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., job: _Optional[str] = ..., task: _Optional[str] = ..., map_id: _Optional[int] = ..., schema_version: _Optional[int] = ..., sequence: _Optional[int] = ..., removal: _Optional[bool] = ..., backup: _Optional[bool] = ..., origin: _Optional[int] = ..., writer: _Optional[int] = ..., spread: _Optional[bool] = ...) -> None: ...
+    def __init__(self, context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., job: _Optional[str] = ..., task: _Optional[str] = ..., map_id: _Optional[int] = ..., schema_version: _Optional[int] = ..., sequence: _Optional[int] = ..., removal: _Optional[bool] = ..., primaries: _Optional[int] = ..., prepare: _Optional[_Union[CommitPrepare, _Mapping]] = ..., writer: _Optional[int] = ..., spread: _Optional[bool] = ...) -> None: ...
 
 class MovesPause(_message.Message):
     __slots__ = ("context", "job", "over", "number", "oldest")

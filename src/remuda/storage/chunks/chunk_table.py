@@ -190,7 +190,8 @@ def pieces(batches: Sequence[pa.RecordBatch]) -> list[pa.RecordBatch]:
                 parts = []
                 rows = size = 0
     if parts:
-        result.append(_piece(parts, whole=len(batches) == 1 and len(result) == 0))
+        whole = len(batches) == 1 and not result and _alone(batches[0], batches[0].nbytes)
+        result.append(_piece(parts, whole=whole))
     return result
 
 
@@ -198,6 +199,11 @@ def _good_chunk(batch: pa.RecordBatch, nbytes: int) -> bool:
     """Whether it is large enough, not too large, and no part of a larger one."""
     if not CHUNK_ROWS_MAX // 2 <= batch.num_rows <= CHUNK_ROWS_MAX or nbytes > PIECE_SIZE:
         return False
+    return _alone(batch, nbytes)
+
+
+def _alone(batch: pa.RecordBatch, nbytes: int) -> bool:
+    """Whether it is not a small part of a larger one, whose memory it would keep alive."""
     held: int = batch.get_total_buffer_size()
     return held <= nbytes + nbytes // 4
 

@@ -41,9 +41,10 @@ from remuda.storage.maps.transfer import ALWAYS, Arrival, Extraction, Versions
 from remuda.storage.maps.unique_values import JobValues, offsets_by_chunk
 from remuda.storage.staging import late_rows, validation
 from remuda.storage.staging.frames import StagedFrames
+from remuda.storage.staging.pieces import Counts, by_partition
 from remuda.storage.staging.precomputed import Ahead, Work, matches
 from remuda.storage.staging.removals import Removals
-from remuda.storage.staging.staging import Match, PreparedRows, Staging, arrange, by_partition
+from remuda.storage.staging.staging import Match, PreparedRows, Staging, arrange
 
 TINY_BATCH_ROWS = 64
 """Bulk batches of up to this many rows are put row by row: no chunk, no run."""
@@ -387,9 +388,10 @@ class MapStore:
             validation.refuse_existing(self._matches(prepared), self._keys, prepared, removed, now)
         return prepared.rows + (validation.removed_once(prepared, removed) if distinct else 0)
 
-    def written(self, job: str) -> dict[int, int]:
+    def written(self, job: str) -> Counts:
         """Rows and removals of a prepared job, by partition."""
-        return by_partition(self._staging.prepared_rows(job), self._removals.prepared(job))
+        prepared = self._staging.prepared_rows(job), self._removals.prepared(job)
+        return by_partition(rows.partitions for rows in prepared if rows is not None)
 
     def job_values(
         self, job: str, at: int, partitions: frozenset[int] | None, removed: Iterable[Key]
@@ -413,8 +415,7 @@ class MapStore:
         done already.
 
         Call the result on another thread, and the result of that on the loop again. Upkeep of the
-        map rests meanwhile. Both steps are right without it too, only slower.
-        """
+        map rests meanwhile. Both steps are right without it too, only slower."""
         return self._ahead.work(job, tasks, overwrite=overwrite)
 
     def mark_prepared(self, job: str, prepare_timestamp: int) -> None:
@@ -447,8 +448,7 @@ class MapStore:
 
     def pending_at_or_below(self, at: int) -> bool:
         """Whether a prepared job or single write may still commit at or below ``at``: readers wait
-        while it is so. Any thread.
-        """
+        while it is so. Any thread."""
         if self.awaited <= at and self.awaited != FOREVER:
             return True
         unsettled_from = self._staging.unsettled_from

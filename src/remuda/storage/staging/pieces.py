@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Final, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -21,6 +21,11 @@ from remuda.storage.staging.row_ends import without_ends
 
 NONE: Final = 0
 
+Counts: TypeAlias = npt.NDArray[np.int64]
+"""Rows by partition."""
+NO_ROWS: Final = np.zeros(PARTITIONS, dtype=np.int64)
+NO_ROWS.flags.writeable = False
+
 
 def bits(partitions: Iterable[int]) -> int:
     flags = np.zeros(PARTITIONS, dtype=np.bool_)
@@ -31,6 +36,13 @@ def bits(partitions: Iterable[int]) -> int:
 def present(partitions: npt.NDArray[np.uint16]) -> int:
     """The partitions that rows are of, as bits."""
     return _packed(np.bincount(partitions, minlength=PARTITIONS) > 0)
+
+
+def by_partition(partitions: Iterable[npt.NDArray[np.uint16]]) -> Counts:
+    """How many rows there are of each partition, from the partitions of all rows."""
+    counts = [np.bincount(each, minlength=PARTITIONS) for each in partitions]
+    total: Counts = np.add.reduce([NO_ROWS, *counts])
+    return total
 
 
 def among(partitions: npt.NDArray[np.uint16], wanted: int) -> npt.NDArray[np.intp]:

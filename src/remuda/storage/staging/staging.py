@@ -78,17 +78,6 @@ class PreparedRows:
         return set(self.keys.keys_of(self.key_columns(), rows)) if rows else set()
 
 
-def by_partition(*prepared: PreparedRows | None) -> dict[int, int]:
-    """How many rows there are of each partition."""
-    counts: npt.NDArray[np.int64] = np.zeros(0, dtype=np.int64)
-    for rows in prepared:
-        if rows is not None:
-            more = np.bincount(rows.partitions, minlength=len(counts))
-            more[: len(counts)] += counts
-            counts = more
-    return {int(partition): int(counts[partition]) for partition in np.flatnonzero(counts)}
-
-
 def key_columns(batches: list[pa.RecordBatch], keys: KeyRule) -> list[pa.Array]:
     by_batch = [keys.columns(batch) for batch in batches]
     if len(by_batch) == 1:
