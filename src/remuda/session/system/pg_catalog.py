@@ -22,6 +22,7 @@ from remuda.catalog.pg_objects import (
     schemas,
     view_text,
 )
+from remuda.catalog.pg_operator_classes import operator_class
 from remuda.catalog.pg_types import (
     ARRAY_ANALYZE,
     ARRAY_IN,
@@ -38,13 +39,7 @@ from remuda.catalog.system_relations import DATABASE, OWNER, SYS
 from remuda.datatypes.identifiers import reserved_words
 from remuda.datatypes.schema import MapSchema, ViewDefinition
 from remuda.datatypes.sql import SqlType
-from remuda.session.system.access_methods import (
-    method_of,
-    operator_class,
-    pg_am,
-    pg_opclass,
-    pg_opfamily,
-)
+from remuda.session.system.access_methods import method_of, pg_am, pg_opclass, pg_opfamily
 from remuda.session.system.functions import pg_operator, pg_proc
 from remuda.session.system.rows import Row, row
 from remuda.session.system.sequences import pg_depend, pg_sequence, with_generated, with_identity

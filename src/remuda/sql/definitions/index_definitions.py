@@ -6,13 +6,16 @@ from __future__ import annotations
 from typing import Final
 
 from remuda.catalog.indexes import check
-from remuda.datatypes.index import IndexDefinition, IndexedColumn
+from remuda.catalog.pg_objects import METHODS
+from remuda.catalog.pg_operator_classes import accepts
+from remuda.datatypes.index import IndexDefinition, IndexedColumn, IndexKind
 from remuda.datatypes.schema import MapSchema
 from remuda.errors import (
     DependentObjects,
     DuplicateObject,
     InvalidDefinition,
     RemudaError,
+    TypeMismatch,
     UndefinedColumn,
     UndefinedObject,
 )
@@ -64,11 +67,36 @@ def bind_create_index(context: Context, tree: CreateIndexTree) -> CreateIndexSta
                 statement=context.text,
                 hint=did_you_mean(name.text, schema.position),
             )
+    _check_operator_classes(context, tree, schema)
     try:
         check(schema, definition)
     except RemudaError as error:
         raise error.at(tree.columns[0].position, context.text) from error.__cause__
     return CreateIndexStatement(schema, definition, existing is not None)
+
+
+def _check_operator_classes(context: Context, tree: CreateIndexTree, schema: MapSchema) -> None:
+    """Those that are named compare as the index does, or are refused."""
+    kind = "btree" if tree.kind is IndexKind.SORTED else tree.kind.value
+    for column, name in zip(tree.columns, tree.operator_classes, strict=True):
+        if name is None:
+            continue
+        column_type = schema.column(column.text).type
+        found = accepts(METHODS[kind], name.text, column_type)
+        if found is None or name.schema not in ("", "pg_catalog"):
+            raise UndefinedObject(
+                f'operator class "{name.shown}" does not exist for access method "{kind}"',
+                position=name.position,
+                statement=context.text,
+                hint="Leave it out: an index compares as its column does.",
+            )
+        if not found:
+            raise TypeMismatch(
+                f'operator class "{name.shown}" does not accept data type {column_type}',
+                position=name.position,
+                statement=context.text,
+                hint="Leave it out: an index compares as its column does.",
+            )
 
 
 def _free_name(context: Context, schema: MapSchema, tree: CreateIndexTree) -> str:

@@ -12,6 +12,7 @@ from typing import Any, ClassVar, Final
 
 from remuda.errors import NotSupported
 from remuda.sql.parsing.cursor import Cursor
+from remuda.sql.parsing.option_settings import COLLATIONS
 from remuda.sql.parsing.type_grammar import TypeGrammar
 from remuda.sql.text.keywords import NOT_COLUMNS
 from remuda.sql.text.lexemes import TokenKind, position_of_token
@@ -24,7 +25,6 @@ OR, AND, NOT, IS, COMPARISON, RANGE, OPERATOR, SUM, PRODUCT, POWER, AT, COLLATE,
 ``OPERATOR``, of ``::``, subscripts and fields ``POSTFIX``."""
 
 _WORD, _NUMBER, _STRING = TokenKind.WORD, TokenKind.NUMBER, TokenKind.STRING
-_COLLATIONS: Final = frozenset({"default", "c", "posix", "ucs_basic", "c.utf-8"})
 """All text is compared by its code points, which is what these are here."""
 _LEFT: Final[dict[str, tuple[int, Callable[..., ast.Node]]]] = {
     "or": (OR, ast.Or),
@@ -470,7 +470,7 @@ class ExpressionGrammar(TypeGrammar):
         name = self.label()
         while self.accept("."):
             name = self.label()
-        if token.text.lower() in _COLLATIONS:
+        if token.text.lower() in COLLATIONS:
             return left
         return ast.Collate(this=left, expression=name)
 

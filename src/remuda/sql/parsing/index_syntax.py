@@ -4,7 +4,7 @@
 
     CREATE [UNIQUE] INDEX [CONCURRENTLY] [[IF NOT EXISTS] name] ON map [USING method] (element, ...)
         [NULLS [NOT] DISTINCT] [TYPE kind] [WITH (type = kind)]
-    element   column [ASC | DESC] [NULLS FIRST | LAST]
+    element   column [COLLATE collation] [operator class] [ASC | DESC] [NULLS FIRST | LAST]
     kind      SORTED | HASH | BITMAP         method   a kind, or btree (SORTED)
     DROP INDEX [CONCURRENTLY] [IF EXISTS] name [ON map]
     SHOW INDEXES [FROM map]
@@ -17,8 +17,8 @@ from __future__ import annotations
 from typing import Final
 
 from remuda.datatypes.index import IndexKind
-from remuda.errors import InvalidDefinition, NotSupported, UndefinedObject
-from remuda.sql.parsing.option_settings import skip_storage, skip_tablespace
+from remuda.errors import InputError, InvalidDefinition, NotSupported, UndefinedObject
+from remuda.sql.parsing.option_settings import skip_collation, skip_storage, skip_tablespace
 from remuda.sql.parsing.token_reader import TokenReader
 from remuda.sql.trees.syntax import CreateIndexTree, DropIndexTree, Name, ShowTree
 
@@ -44,7 +44,7 @@ def read_create_index(reader: TokenReader) -> CreateIndexTree:
     reader.accept("only")
     target = reader.map_name()
     kind = _method(reader) if reader.accept("using") else None
-    columns, descending = _elements(reader)
+    columns, descending, classes = _elements(reader)
     nulls_distinct = True
     if reader.accept("nulls"):
         nulls_distinct = not reader.accept("not")
@@ -70,6 +70,7 @@ def read_create_index(reader: TokenReader) -> CreateIndexTree:
         descending,
         unique,
         nulls_distinct,
+        operator_classes=classes,
     )
 
 
@@ -115,16 +116,23 @@ def _kind_option(reader: TokenReader) -> IndexKind:
     return _method(reader)
 
 
-def _elements(reader: TokenReader) -> tuple[tuple[Name, ...], tuple[bool, ...]]:
+_Elements = tuple[tuple[Name, ...], tuple[bool, ...], tuple[Name | None, ...]]
+
+
+def _elements(reader: TokenReader) -> _Elements:
+    """Columns, whether each goes down, and their operator classes."""
     reader.expect("(", hint="An index needs columns: ON map (column, ...).")
     names: list[Name] = []
     directions: list[bool] = []
+    classes: list[Name | None] = []
     while True:
         if reader.word() == "(":
             _refuse_expression(reader)
         names.append(reader.name())
         if reader.word() in ("(", "::", "||", "+", "-", "*", "/", "."):
             _refuse_expression(reader)
+        skip_collation(reader)
+        classes.append(_operator_class(reader))
         down = reader.accept("desc")
         if not down:
             reader.accept("asc")
@@ -133,7 +141,17 @@ def _elements(reader: TokenReader) -> tuple[tuple[Name, ...], tuple[bool, ...]]:
         if not reader.accept(","):
             break
     reader.expect(")")
-    return tuple(names), tuple(directions)
+    return tuple(names), tuple(directions), tuple(classes)
+
+
+def _operator_class(reader: TokenReader) -> Name | None:
+    """The operator class of a column, where one is named."""
+    if reader.word() in ("asc", "desc", "nulls", ",", ")", ""):
+        return None
+    name = reader.map_name()
+    if reader.word() == "(":
+        raise InputError(f"operator class {name.shown} has no options", position=reader.position())
+    return name
 
 
 def _refuse_expression(reader: TokenReader) -> None:

@@ -6,7 +6,8 @@
     ALTER TABLE name SET (option = value, ...)  |  RESET (option, ...)
     value     'text'  |  number  |  word  |  DEFAULT
 
-Names and values are those of ``datatypes.map_options``.
+Names and values are those of ``datatypes.map_options``. What PostgreSQL's programs write besides is
+skipped where it says what holds anyway: storage parameters, tablespaces, collations.
 """
 
 from __future__ import annotations
@@ -21,6 +22,10 @@ from remuda.errors import InvalidDefinition, UndefinedObject
 from remuda.sql.parsing.token_reader import TokenReader
 from remuda.sql.text.lexemes import TokenKind
 from remuda.sql.trees.syntax import OptionSetting
+
+COLLATIONS: Final = frozenset({"default", "c", "posix", "ucs_basic", "c.utf-8"})
+"""Those that order texts by the numbers of their characters, as they are ordered here; in lower
+case."""
 
 
 def option_value(reader: TokenReader) -> str | int | bool | None:
@@ -102,3 +107,18 @@ def read_settings(reader: TokenReader, *, with_values: bool) -> tuple[OptionSett
             break
     reader.expect(")")
     return tuple(found)
+
+
+def skip_collation(reader: TokenReader) -> bool:
+    """Whether COLLATE came next. Raises UndefinedObject for a collation with another order."""
+    if not reader.accept("collate"):
+        return False
+    name = reader.map_name()
+    if name.schema not in ("", "pg_catalog") or name.text.lower() not in COLLATIONS:
+        raise UndefinedObject(
+            f'collation "{name.shown}" for encoding "UTF8" does not exist',
+            position=name.position,
+            hint="Texts are compared by the numbers of their characters: leave COLLATE out, or "
+            'write COLLATE "C".',
+        )
+    return True

@@ -9,7 +9,7 @@
     column    name type [ [CONSTRAINT name] NOT NULL | NULL | PRIMARY KEY | DEFAULT value
               | UNIQUE [NULLS [NOT] DISTINCT] | CHECK (condition)
               | GENERATED ALWAYS | BY DEFAULT AS IDENTITY [(clause ...)]
-              | GENERATED ALWAYS AS (expression) STORED ]...
+              | GENERATED ALWAYS AS (expression) STORED | COLLATE collation ]...
 
 CREATE TABLE AS leaves types out.
 """
@@ -19,8 +19,9 @@ from __future__ import annotations
 from typing import Final
 
 from remuda.datatypes.sequences import RANGES
-from remuda.datatypes.sql import SqlType
-from remuda.errors import InvalidDefinition, Position, SqlSyntaxError
+from remuda.datatypes.sql import Kind, SqlType
+from remuda.errors import InvalidDefinition, Position, SqlSyntaxError, TypeMismatch
+from remuda.sql.parsing.option_settings import skip_collation
 from remuda.sql.parsing.sequences import read_generated
 from remuda.sql.parsing.token_reader import TokenReader
 from remuda.sql.parsing.type_grammar import TypeGrammar, declared_type
@@ -41,10 +42,11 @@ _LIKE_OPTIONS: Final = frozenset(
     | {"indexes", "statistics", "storage"}
 )
 """Of LIKE: what is copied besides names, types and NOT NULL."""
-_COLUMN_OPTIONS: Final = frozenset({"references", "collate", "as"})
+_COLLATED: Final = frozenset({Kind.CHAR, Kind.VARCHAR})
+_COLUMN_OPTIONS: Final = frozenset({"references", "as"})
 _AFTER_DEFAULT: Final = frozenset(
     {"not", "null", "primary", "check", "constraint", "default"}
-    | {"unique", "generated"}
+    | {"unique", "generated", "collate"}
     | _COLUMN_OPTIONS
 )
 SERIALS: Final = {
@@ -166,6 +168,8 @@ class ElementReader(TokenReader):
             column.default = self.until(_AFTER_DEFAULT)
         elif constraint is None and self.accept("generated"):
             self._generated(column, start)
+        elif constraint is None and self.word() == "collate":
+            self._collation(column)
         elif constraint is not None:
             self.fail()
         else:
@@ -185,6 +189,14 @@ class ElementReader(TokenReader):
             column.identity = found
         if problem:
             raise SqlSyntaxError(problem, position=start)
+
+    def _collation(self, column: ColumnDefinition) -> None:
+        place = self.position()
+        skip_collation(self)
+        if column.type is not None and column.type.kind not in _COLLATED:
+            raise TypeMismatch(
+                f"collations are not supported by type {column.type}", position=place
+            )
 
     def _conflicting(self, name: Name) -> None:
         raise SqlSyntaxError(

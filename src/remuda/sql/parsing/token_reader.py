@@ -13,6 +13,7 @@ from remuda.sql.trees.syntax import Name, Snippet
 
 _OPENING: Final = frozenset({"(", "[", "case"})
 _CLOSING: Final = frozenset({")", "]", "end"})
+_QUERIES: Final = frozenset({"select", "with", "values", "table"})
 
 
 class TokenReader:
@@ -140,11 +141,32 @@ class TokenReader:
         return self._snippet(len(self.tokens))
 
     def enclosed(self) -> Snippet:
-        """``( ... )``, without the parentheses."""
+        """``( ... )`` around an expression, without the parentheses and without further ones that
+        enclose all of it: they mean nothing, and PostgreSQL's catalog does not show them."""
         self.expect("(")
-        found = self.until(frozenset())
+        found = self.enclosed() if self._encloses_all() else self.until(frozenset())
         self.expect(")")
         return found
+
+    def _encloses_all(self) -> bool:
+        """Whether parentheses come next that end in front of a closing one, and hold neither a
+        query nor a list."""
+        if self.word() != "(" or self._word_ahead(1) in _QUERIES:
+            return False
+        depth = 0
+        for place in range(self.index, len(self.tokens)):
+            word = self.tokens[place].word
+            depth += (word in _OPENING) - (word in _CLOSING)
+            if depth == 1 and word == ",":
+                return False
+            if depth == 0:
+                return self._word_ahead(place + 1 - self.index) == ")"
+        return False
+
+    def _word_ahead(self, distance: int) -> str:
+        """The word of a token that comes later; "" behind the end."""
+        place = self.index + distance
+        return self.tokens[place].word if place < len(self.tokens) else ""
 
     def until(self, stops: Collection[str]) -> Snippet:
         """Up to a comma, a closing parenthesis or one of the words ``stops`` outside of all

@@ -181,7 +181,8 @@ class CreateViewTree:
 
 @dataclass(frozen=True, slots=True)
 class CreateIndexTree:
-    """``name`` is None when the statement gives none."""
+    """``name`` is None when the statement gives none. ``operator_classes`` has one for each column,
+    None where none is named."""
 
     name: Name | None
     if_not_exists: bool
@@ -191,6 +192,7 @@ class CreateIndexTree:
     descending: tuple[bool, ...]
     unique: bool = False
     nulls_distinct: bool = True
+    operator_classes: tuple[Name | None, ...] = ()
     reads_only: Literal[False] = False
 
 
