@@ -1,6 +1,6 @@
 create table customers (id bigint primary key, name varchar(40) not null, email text unique, born date, score numeric(10,2) default 0.5, tags text[], active boolean not null default true);
 create table orders (id integer primary key, customer_id bigint not null, total numeric(12,2) check (total >= 0), placed timestamp(3), seen timestamptz, note text, constraint total_small check (total < 1000000));
-create table order_lines (order_id integer, line smallint, sku char(8), quantity integer not null default 1, price double precision, payload json, body bytea, u uuid, t time, iv interval, primary key (order_id, line), constraint sku_once unique (order_id, sku));
+create table order_lines (order_id integer, line smallint, sku char(8), quantity integer not null default 1, price double precision, payload jsonb, body bytea, u uuid, t time, iv interval, primary key (order_id, line), constraint sku_once unique (order_id, sku));
 create table "Odd Name" ("Key" integer primary key, "a b" real, "select" text);
 create index orders_by_customer on orders (customer_id, placed desc);
 create index customers_by_name on customers (name);

@@ -197,7 +197,7 @@ _NAMES: Final = {
     Kind.TIMESTAMPTZ: "timestamptz",
     Kind.INTERVAL: "interval",
     Kind.UUID: "uuid",
-    Kind.JSON: "json",
+    Kind.JSON: "jsonb",  # documents are kept normalized, and compare
     Kind.ROW: "record",
 }
 

@@ -34,6 +34,8 @@ def _interval(value: bytes) -> bytes:
 
 
 _text: Final = methodcaller("encode", "utf-8", "surrogatepass")
+JSONB_VERSION: Final = b"\x01"
+"""In front of each document of the type jsonb."""
 
 
 _ENCODERS: Final[dict[Kind, Encoder]] = {
@@ -46,7 +48,7 @@ _ENCODERS: Final[dict[Kind, Encoder]] = {
     Kind.DOUBLE: _FLOAT8,
     Kind.CHAR: _text,
     Kind.VARCHAR: _text,
-    Kind.JSON: _text,
+    Kind.JSON: lambda value: JSONB_VERSION + _text(value),
     Kind.BYTEA: bytes,
     Kind.DATE: lambda value: _INT4(value - EPOCH_DAYS),
     Kind.TIME: _INT8,

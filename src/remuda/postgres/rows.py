@@ -29,6 +29,7 @@ from remuda.datatypes.values import PhysicalValue, array_to_values
 from remuda.postgres.binary_values import (
     EPOCH_DAYS,
     EPOCH_MICROS,
+    JSONB_VERSION,
     LENGTH,
     NULL_LENGTH,
     Encoder,
@@ -229,6 +230,14 @@ def _as_stored(_: SqlType, __: ColumnEncoder) -> ColumnEncoder:
     return lambda array: array.cast(pa.binary())
 
 
+def _versioned(_: SqlType, __: ColumnEncoder) -> ColumnEncoder:
+    def column(array: pa.Array) -> pa.Array:
+        version = pa.scalar(JSONB_VERSION, pa.binary())
+        return pc.binary_join_element_wise(version, array.cast(pa.binary()), _NOTHING)
+
+    return column
+
+
 def _interval_column(_: SqlType, general: ColumnEncoder) -> ColumnEncoder:
     stored = np.dtype([("months", "<i4"), ("days", "<i4"), ("micros", "<i8")])
     sent = np.dtype([("micros", ">i8"), ("days", ">i4"), ("months", ">i4")])
@@ -271,7 +280,7 @@ _BINARY: Final[dict[Kind, _Maker]] = {
     Kind.TIMESTAMPTZ: _numbers("<i8", ">i8", EPOCH_MICROS),
     Kind.CHAR: _as_stored,
     Kind.VARCHAR: _as_stored,
-    Kind.JSON: _as_stored,
+    Kind.JSON: _versioned,
     Kind.BYTEA: _as_stored,
     Kind.UUID: _as_stored,
     Kind.INTERVAL: _interval_column,
