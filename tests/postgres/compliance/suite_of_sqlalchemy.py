@@ -1,0 +1,3 @@
+"""The tests themselves come with SQLAlchemy."""
+
+from sqlalchemy.testing.suite import *  # noqa: F403
