@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
+from typing import Final
 
 from remuda.datatypes.identifiers import quoted_name, sql_name
 from remuda.datatypes.index import IndexDefinition
@@ -47,11 +49,48 @@ def unique_text(schema: MapSchema, index: IndexDefinition) -> str:
     return f"UNIQUE{nulls} ({', '.join(map(quoted_name, index.names))})"
 
 
-def constraint_text(schema: MapSchema, check: Check | None) -> str:
-    """A CHECK constraint, or the primary key (None), as ``pg_get_constraintdef`` shows it."""
+def constraint_text(schema: MapSchema, check: Check | None, *, pretty: bool = False) -> str:
+    """A CHECK constraint, or the primary key (None), as ``pg_get_constraintdef`` shows it: without
+    ``pretty`` PostgreSQL puts each operation into parentheses."""
     if check is None:
         return f"PRIMARY KEY ({', '.join(map(quoted_name, schema.key))})"
-    return f"CHECK (({check.text}))"
+    condition = _without_parentheses(check.text)
+    is_operation = _OPERAND.fullmatch(condition) is None and not _is_call(condition)
+    return f"CHECK (({condition}))" if is_operation and not pretty else f"CHECK ({condition})"
+
+
+_OPERAND: Final = re.compile(r'(?is)[a-z_][\w$]*|"(?:[^"]|"")+"|case\b.*\bend')
+_CALLED: Final = re.compile(r"[A-Za-z_][\w$.]*\s*(?=\()")
+_PARTS: Final = re.compile(r"""'(?:[^']|'')*'|"(?:[^"]|"")*"|[()]""")
+
+
+def _without_parentheses(text: str) -> str:
+    """``text`` without the parentheses that enclose all of it."""
+    found = text.strip()
+    while _closing(found, 0) == len(found) - 1:
+        found = found[1:-1].strip()
+    return found
+
+
+def _is_call(text: str) -> bool:
+    """Whether all of ``text`` is one call of a function."""
+    name = _CALLED.match(text)
+    if name is None or name[0].strip().upper() == "NOT":
+        return False
+    return _closing(text, name.end()) == len(text) - 1
+
+
+def _closing(text: str, start: int) -> int:
+    """Where the parenthesis that opens at ``start`` is closed; -1: none opens there, or it is not
+    closed."""
+    depth = 0
+    for part in _PARTS.finditer(text, start):
+        if part.start() == start and part[0] != "(":
+            return -1
+        depth += {"(": 1, ")": -1}.get(part[0], 0)
+        if not depth:
+            return part.start() if text[start] == "(" else -1
+    return -1
 
 
 def column_text(column: Column) -> str:

@@ -129,13 +129,13 @@ def _column_comment(binder: ExpressionBinder, nodes: list[ast.Node], _node: ast.
     return _looked_up(Call(BIGINT, "+", (times, place)), found)
 
 
-def _constraints(holder: Holder) -> dict[int, str]:
+def _constraints(holder: Holder, *, pretty: bool = False) -> dict[int, str]:
     found: dict[int, str] = {}
     for schema in holder.maps:
         if not schema.has_row_ids:
             found[schema.key_oid] = constraint_text(schema, None)
         for check in schema.checks:
-            found[check.oid] = constraint_text(schema, check)
+            found[check.oid] = constraint_text(schema, check, pretty=pretty)
         for index in schema.uniques:
             if index.constraint:
                 found[index.constraint_oid] = unique_text(schema, index)
@@ -186,10 +186,7 @@ def _constraint_definition(
     plain = _looked_up(key, texts)
     if len(nodes) == 1:
         return plain
-    short = {
-        oid: f"CHECK {text[7:-1]}" if text.startswith("CHECK ((") else text
-        for oid, text in texts.items()
-    }
+    short = _constraints(Holder(binder.context), pretty=True)
     return _either(binder, nodes[1], _looked_up(key, short), plain)
 
 
