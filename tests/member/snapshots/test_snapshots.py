@@ -11,6 +11,7 @@ import pytest
 from tests.member.conftest import TestClient, TestCluster, cluster_of
 
 from remuda.catalog.catalog import Catalog
+from remuda.catalog.unique_guards import is_guards
 from remuda.catalog.users import ALL, Role
 from remuda.errors import (
     DataCorrupted,
@@ -21,6 +22,7 @@ from remuda.errors import (
     TransientError,
     UndefinedMap,
     UndefinedObject,
+    UndefinedSchema,
 )
 from remuda.member.snapshots import making as snapshot_making
 from remuda.member.snapshots import restoring as snapshot_restoring
@@ -70,7 +72,7 @@ def staged(cluster: TestCluster) -> list[str]:
         schema.name
         for member in cluster.members
         for schema in member.core.catalog.maps
-        if schema.name.startswith("\x01")
+        if schema.name.startswith("\x01") and not is_guards(schema)
     ]
 
 
@@ -540,3 +542,63 @@ def test_a_member_that_is_lost_is_made_up_for(
 def test_statements_about_snapshots_are_for_administrators(text: str) -> None:
     catalog = Catalog()
     assert needs_of(bind(parse(text), catalog), catalog) == (Need(Role.ADMIN, ALL),)
+
+
+def test_a_restore_makes_the_schemas_that_are_not_there(tmp_path: Path) -> None:
+    comments = (
+        "SELECT nspname, obj_description(oid, 'pg_namespace') FROM pg_namespace "
+        "WHERE nspname LIKE 'shop%' ORDER BY 1"
+    )
+
+    async def make(client: TestClient, _cluster: TestCluster) -> None:
+        for text in (
+            "CREATE SCHEMA shop",
+            "COMMENT ON SCHEMA shop IS 'what is sold'",
+            'CREATE SCHEMA "shop.odd"',
+            "CREATE SCHEMA shop_empty",
+            "CREATE TABLE shop.items (id BIGSERIAL PRIMARY KEY, name TEXT UNIQUE)",
+            'CREATE TABLE "shop.odd".items (id BIGINT PRIMARY KEY)',
+            "INSERT INTO shop.items (name) VALUES ('saw'), ('nail')",
+            "CREATE VIEW shop.names AS SELECT name FROM shop.items",
+            "CREATE SNAPSHOT one",
+        ):
+            await client.sql(text)
+
+    async def look(client: TestClient, _cluster: TestCluster) -> None:
+        await client.sql("RESTORE SNAPSHOT one")
+        assert await client.sql(comments) == [("shop", "what is sold"), ("shop.odd", None)]
+        assert await client.sql("SELECT name FROM shop.names ORDER BY 1") == [("nail",), ("saw",)]
+        await client.sql("INSERT INTO shop.items (name) VALUES ('awl')")
+        with pytest.raises(RemudaError, match="duplicate key"):
+            await client.sql("INSERT INTO shop.items (name) VALUES ('saw')")
+        await client.sql("DROP SCHEMA shop CASCADE")
+        await client.sql("CREATE SCHEMA shop")
+        await client.sql("RESTORE SNAPSHOT one MAPS shop.items")  # into the schema as it is
+        assert await client.sql(comments) == [("shop", None), ("shop.odd", None)]
+        assert await client.sql("SELECT count(*) FROM shop.items") == [(2,)]
+        await client.sql("CREATE SCHEMA other")
+        await client.sql("RESTORE SNAPSHOT one MAPS shop.items AS other.things")
+        await client.sql("INSERT INTO other.things (name) VALUES ('awl')")
+        assert await client.sql("SELECT max(id), count(*) FROM other.things") == [(3, 3)]
+        assert await client.sql("SELECT schemaname FROM pg_tables WHERE tablename = 'things'") == [
+            ("other",)
+        ]
+        await refused(client, "RESTORE SNAPSHOT one MAPS shop.items AS nix.things", UndefinedSchema)
+        await refused(client, "RESTORE SNAPSHOT one MAPS items", UndefinedMap)
+
+    run(tmp_path, make)
+    run(tmp_path, look, members=1)
+
+
+def test_a_restore_that_fails_makes_no_schema(tmp_path: Path) -> None:
+    async def scenario(client: TestClient, _cluster: TestCluster) -> None:
+        await client.sql("CREATE SCHEMA shop")
+        await client.sql("CREATE TABLE shop.items (id BIGINT PRIMARY KEY)")
+        await client.sql("CREATE TABLE kept (id BIGINT PRIMARY KEY)")
+        await client.sql("CREATE SNAPSHOT one")
+        await client.sql("DROP SCHEMA shop CASCADE")
+        await refused(client, "RESTORE SNAPSHOT one", DuplicateMap)
+        await client.sql("RESTORE SNAPSHOT one MAPS shop.items DRY RUN")
+        assert await client.sql("SELECT 1 FROM pg_namespace WHERE nspname = 'shop'") == []
+
+    run(tmp_path, scenario)

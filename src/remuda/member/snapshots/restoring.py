@@ -10,7 +10,6 @@ this member is lost, the others drop them.
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import logging
 from collections import Counter, deque
 from collections.abc import Awaitable, Callable, Collection, Sequence
@@ -18,10 +17,15 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from remuda.catalog.catalog import Catalog
-from remuda.catalog.edits import DropMap, Edit, PutMap, PutView
+from remuda.catalog.edits import DropMap, Edit, PutMap, PutNamespace, PutView
 from remuda.catalog.staged_maps import is_staged, restore_of, staged_name
 from remuda.datatypes.map_options import NO_OPTIONS
-from remuda.datatypes.schema import PUBLIC, MapSchema, ViewDefinition, full_name, prefix
+from remuda.datatypes.schema import (
+    PUBLIC,
+    MapSchema,
+    Namespace,
+    ViewDefinition,
+)
 from remuda.datatypes.view import View
 from remuda.errors import (
     DataCorrupted,
@@ -31,10 +35,10 @@ from remuda.errors import (
     RemudaError,
     SchemaChanged,
     TransientError,
-    UndefinedMap,
 )
 from remuda.member.base.core import Core
 from remuda.member.membership.catalog_service import CatalogService
+from remuda.member.snapshots.chosen import RestoredMap, chosen, relinked
 from remuda.member.snapshots.replay import SnapshotReplays
 from remuda.member.snapshots.rows import SnapshotRows
 from remuda.member.snapshots.storage import SnapshotStorage
@@ -45,10 +49,7 @@ from remuda.member.system.system_state import SystemState
 from remuda.rpc.messages import control_pb2
 from remuda.snapshot.catalog import read_catalog
 from remuda.snapshot.plans import planned
-from remuda.sql.definitions.sequences import owned_by, with_renamed_sequence
-from remuda.sql.scope.resolution import Place
 from remuda.sql.scope.statements import CreateIndexStatement
-from remuda.sql.text.suggest import did_you_mean
 from remuda.sql.trees.snapshot import RestoreSnapshotTree
 from remuda.storage.format.manifest import DataObject, SegmentObject
 from remuda.storage.snapshot.restoring import RestorePlan, fetch
@@ -67,28 +68,6 @@ COUNT_PAUSE = 0.1
 SWEEP_PAUSE = 1.0
 AT_ONCE = 2
 """Objects that a member restores at a time: one is read while another one is committed."""
-
-
-@dataclass
-class RestoredMap:
-    """``schema`` as the snapshot has it; ``name`` as it will be called."""
-
-    schema: MapSchema
-    name: str
-    rows: int
-    objects: list[DataObject]
-    passing: int = 0
-    """Rows, of this and the other maps, that end by themselves."""
-    staged: str = ""
-    """Its name while it is filled."""
-
-    @property
-    def place(self) -> Place:
-        """It stays in its schema if the new name begins with it; others are in ``public``."""
-        before = prefix(self.schema.namespace)
-        if self.name.startswith(before):
-            return Place(self.schema.namespace, self.name.removeprefix(before))
-        return Place(PUBLIC, self.name)
 
 
 @dataclass(frozen=True)
@@ -134,17 +113,18 @@ class SnapshotRestoring:
         )
         task.cut = path.cut.version
         snapshot = read_catalog(path.catalog)
-        maps = _chosen(path, snapshot, tree)
+        schemas = snapshot.namespace_names | self._core.catalog.namespace_names
+        maps = chosen(path, snapshot, tree, schemas)
         views = snapshot.views if not tree.maps and not tree.prefix else ()
         self._refuse_existing(maps, views)
         if tree.dry_run:
             await self._look(task, path, maps)
             return maps
         restore = f"{self._core.world.chance.bits(64):016x}"
-        maps = _relinked(maps, restore)
+        maps = relinked(maps, restore)
         self._running.add(restore)
         try:
-            await self._restore(task, restore, path, maps, views)
+            await self._restore(task, restore, path, maps, views, namespaces=snapshot.namespaces)
         except BaseException:
             await asyncio.shield(self._drop(restore))
             raise
@@ -191,6 +171,8 @@ class SnapshotRestoring:
         path: RestorePlan,
         maps: list[RestoredMap],
         views: Sequence[ViewDefinition],
+        *,
+        namespaces: Sequence[Namespace],
     ) -> None:
         core = self._core
         core.require_all_alive()
@@ -212,13 +194,18 @@ class SnapshotRestoring:
         await self._check_rows(maps)
         await self._build_indexes(task, maps)
         task.check()
-        await self._publish(maps, views)
+        await self._publish(maps, views, namespaces)
 
-    async def _publish(self, maps: Sequence[RestoredMap], views: Sequence[ViewDefinition]) -> None:
+    async def _publish(
+        self,
+        maps: Sequence[RestoredMap],
+        views: Sequence[ViewDefinition],
+        namespaces: Sequence[Namespace],
+    ) -> None:
         """To its end, also when the statement is cancelled or its time is over meanwhile: the
         change may be on its way, and nobody may hear then that nothing is left of it."""
         edit = asyncio.ensure_future(
-            self._edit(lambda catalog: self._published(catalog, maps, views))
+            self._edit(lambda catalog: self._published(catalog, maps, views, namespaces))
         )
         try:
             await asyncio.shield(edit)
@@ -239,10 +226,19 @@ class SnapshotRestoring:
                 return
 
     def _published(
-        self, catalog: Catalog, maps: Sequence[RestoredMap], views: Sequence[ViewDefinition]
+        self,
+        catalog: Catalog,
+        maps: Sequence[RestoredMap],
+        views: Sequence[ViewDefinition],
+        namespaces: Sequence[Namespace],
     ) -> list[Edit]:
+        """The schemas that are not there come first, with the comments of the snapshot."""
         self._refuse_existing(maps, views)
-        found: list[Edit] = []
+        wanted = {each.place.namespace for each in maps} | {view.namespace for view in views}
+        missing = wanted - {PUBLIC, *catalog.namespace_names}
+        found: list[Edit] = [
+            PutNamespace(replace(each, oid=0)) for each in namespaces if each.name in missing
+        ]
         for each in maps:
             schema = catalog.find(each.staged)
             if schema is None:
@@ -484,80 +480,6 @@ async def _together(works: Sequence[Awaitable[None]]) -> None:
         for each in tasks:
             each.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-
-
-def _chosen(path: RestorePlan, catalog: Catalog, tree: RestoreSnapshotTree) -> list[RestoredMap]:
-    """Raises UndefinedMap, DuplicateMap."""
-    cut = path.cut
-    names = catalog.names()
-    wanted = tree.maps or tuple(
-        (schema.name, full_name(schema.namespace, tree.prefix + schema.local))
-        for schema in map(catalog.get, names)
-    )
-    found: list[RestoredMap] = []
-    for name, new in wanted:
-        schema = catalog.find(name)
-        if schema is None:
-            raise UndefinedMap(
-                f'cut {cut.version} of snapshot {cut.name} has no map "{name}"',
-                hint=did_you_mean(name, names),
-            )
-        found.append(_restored(path, schema, new))
-    found += _owned(path, catalog, found)
-    news = [each.name for each in found]
-    for name in news:
-        if news.count(name) > 1:
-            raise DuplicateMap(f'two maps would be restored as "{name}"')
-    return found
-
-
-def _restored(path: RestorePlan, schema: MapSchema, new: str) -> RestoredMap:
-    rows = next((each.rows for each in path.base.maps if each.map_id == schema.map_id), 0)
-    objects = [each for each in path.base.data if each.map_id == schema.map_id]
-    return RestoredMap(schema, new, rows, objects)
-
-
-def _owned(path: RestorePlan, catalog: Catalog, found: list[RestoredMap]) -> list[RestoredMap]:
-    """The sequences that columns of the maps own, which come with them. That of a map with a new
-    name gets one as well."""
-    there = {each.schema.map_id for each in found}
-    more: list[RestoredMap] = []
-    for each in found:
-        for column in each.schema.columns:
-            for schema in owned_by(catalog, [column]):
-                if schema.map_id not in there:
-                    renamed = each.name != each.schema.name
-                    name = f"{each.name}_{column.name}_seq" if renamed else schema.name
-                    more.append(_restored(path, schema, name))
-    return more
-
-
-def _relinked(maps: Sequence[RestoredMap], salt: str) -> list[RestoredMap]:
-    """Columns and sequences of a restore know each other by numbers of its own, and defaults name
-    the sequences by their new names: the maps of the snapshot may be there as well."""
-    names = [(each.schema.name, each.place) for each in maps if each.schema.sequence is not None]
-    found: list[RestoredMap] = []
-    for each in maps:
-        schema = each.schema
-        for old, new in names:
-            if old != new.full:
-                schema = with_renamed_sequence(schema, old, new)
-        if schema.sequence is not None:
-            link = _link(schema.sequence.link, salt)
-            schema = replace(schema, sequence=replace(schema.sequence, link=link))
-        columns = tuple(
-            replace(column, sequences=tuple(_link(link, salt) for link in column.sequences))
-            if column.sequences
-            else column
-            for column in schema.columns
-        )
-        found.append(replace(each, schema=replace(schema, columns=columns)))
-    return found
-
-
-def _link(link: int, salt: str) -> int:
-    digest = hashlib.blake2b(f"{link} {salt}".encode(), digest_size=8).digest()
-    return int.from_bytes(digest, "big", signed=True)
 
 
 def _fresh(schema: MapSchema) -> MapSchema:

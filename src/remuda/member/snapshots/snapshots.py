@@ -26,11 +26,12 @@ from remuda.member.membership.catalog_service import CatalogService
 from remuda.member.membership.membership import Membership
 from remuda.member.sessions.statement import Statement
 from remuda.member.sessions.supplied_relations import Supplier
+from remuda.member.snapshots.chosen import RestoredMap
 from remuda.member.snapshots.cuts import Cuts
 from remuda.member.snapshots.log_archive import LogArchive
 from remuda.member.snapshots.making import SnapshotMaking
 from remuda.member.snapshots.replay import SnapshotReplays
-from remuda.member.snapshots.restoring import RestoredMap, SnapshotRestoring
+from remuda.member.snapshots.restoring import SnapshotRestoring
 from remuda.member.snapshots.rows import SnapshotRows
 from remuda.member.snapshots.schedule import SnapshotSchedule
 from remuda.member.snapshots.storage import SnapshotStorage

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from remuda.datatypes.schema import PUBLIC, full_name
 from remuda.sql.parsing.token_reader import TokenReader
 from remuda.sql.text.lexemes import Token, TokenKind
 from remuda.sql.trees.snapshot import (
@@ -89,22 +90,30 @@ class SnapshotParser(TokenReader):
         moment = ""
         if cut is None and self.accept("to"):
             moment = self.string("Write RESTORE SNAPSHOT name TO '2024-01-31 12:00:00+00'.").text
-        maps: tuple[tuple[str, str], ...] = ()
+        maps: list[tuple[Name, Name]] = []
         prefix = ""
         if self.accept("maps"):
-            found = [self._map()]
+            maps.append(self._map())
             while self.accept(","):
-                found.append(self._map())
-            maps = tuple(found)
+                maps.append(self._map())
         elif self.accept("prefix"):
             prefix = self.string("Write the prefix in quotes: PREFIX 'old_'.").text
         dry_run = self._dry_run()
         self.end()
-        return RestoreSnapshotTree(name.text, name.position, cut, maps, prefix, moment, dry_run)
+        return RestoreSnapshotTree(
+            name.text,
+            name.position,
+            cut,
+            tuple((_full(old), _full(new)) for old, new in maps),
+            tuple(new.schema for _, new in maps if new.schema),
+            prefix,
+            moment,
+            dry_run,
+        )
 
-    def _map(self) -> tuple[str, str]:
-        name = self.map_name().text
-        return name, self.map_name().text if self.accept("as") else name
+    def _map(self) -> tuple[Name, Name]:
+        name = self.map_name()
+        return name, self.map_name() if self.accept("as") else name
 
     def _expire(self) -> ExpireSnapshotTree:
         name = self._snapshot()
@@ -147,3 +156,8 @@ class SnapshotParser(TokenReader):
 
     def _dry_run(self) -> bool:
         return self.accept("dry", "run")
+
+
+def _full(name: Name) -> str:
+    """The full name of a map. Without a schema it is the full name itself, in quotes if need be."""
+    return full_name(name.schema or PUBLIC, name.text)

@@ -41,13 +41,15 @@ class VerifySnapshotTree:
 @dataclass(frozen=True, slots=True)
 class RestoreSnapshotTree:
     """``cut`` None: the last one, or what reaches ``moment`` (a text) if there is one.
-    ``maps``: (name in the snapshot, new name); empty: all.
+    ``maps``: (full name in the snapshot, new full name); empty: all. ``schemas``: those that are
+    written in the new names.
     ``prefix`` goes in front of the names of all maps."""
 
     name: str
     position: Position
     cut: int | None = None
     maps: tuple[tuple[str, str], ...] = ()
+    schemas: tuple[str, ...] = ()
     prefix: str = ""
     moment: str = ""
     dry_run: bool = False
