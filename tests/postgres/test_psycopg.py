@@ -232,6 +232,29 @@ def test_a_numeric_parameter_keeps_its_digits(connection):
     assert connection.execute("SELECT %s", (Decimal("1.5510"),)).fetchone() == (Decimal("1.5510"),)
 
 
+@pytest.mark.parametrize("form", ["%s", "%b", "%t"])
+def test_a_numeric_parameter_with_too_many_digits_is_rounded(connection, form):
+    connection.execute(
+        "CREATE TABLE IF NOT EXISTS rounded (id BIGINT PRIMARY KEY, n DECIMAL(20,4))"
+    )
+    third = Decimal("0." + "3" * 60)
+    for value, stored in ((third, "0.3333"), (-third, "-0.3333"), (Decimal("1E-50"), "0.0000")):
+        connection.execute("DELETE FROM rounded")
+        connection.execute(f"INSERT INTO rounded VALUES (1, {form})", (value,))
+        (found,) = connection.execute("SELECT n FROM rounded").fetchone()
+        assert str(found) == stored
+        below = connection.execute(f"SELECT n <= {form} FROM rounded", (value,)).fetchone()
+        assert below == (Decimal(stored) <= value,)
+    long = Decimal("12345678901234567890123456789.12345678951234567890")
+    (found,) = connection.execute(f"SELECT {form}", (long,)).fetchone()
+    assert str(found) == "12345678901234567890123456789.123456790"
+    numbers = [third, Decimal(10) ** 30]
+    (found,) = connection.execute(f"SELECT {form}", (numbers,)).fetchone()
+    assert found == [Decimal("0.3333333"), Decimal(10) ** 30]
+    with pytest.raises(psycopg.errors.NumericValueOutOfRange):
+        connection.execute(f"SELECT {form}", (Decimal("9" * 38 + ".5"),))
+
+
 def test_a_table_that_changes_under_a_prepared_statement(connect):
     connection, other = connect(), connect()  # psycopg forgets what it has prepared after DDL
     connection.execute("CREATE TABLE alters (id BIGINT PRIMARY KEY)")

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable
-from decimal import Decimal
+from collections.abc import Callable, Sequence
+from decimal import ROUND_HALF_UP, Context, Decimal
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from remuda.catalog.pg_types import PG_TYPES
@@ -48,7 +48,11 @@ Decoder: TypeAlias = Callable[[bytes], Parameter]
 UNKNOWN_OIDS: Final = frozenset({0, 705})
 NUMERIC_OID: Final = 1700
 _OID: Final = 26
-_ANY_DECIMAL: Final = sql.decimal(38, 10)
+DIGITS_MAX: Final = 38
+"""Of a DECIMAL."""
+_ANY_DECIMAL: Final = sql.decimal(DIGITS_MAX, 10)
+_ROOM: Final = Context(prec=2 * DIGITS_MAX)
+"""Rounded numbers have fewer digits."""
 
 _TYPES: Final[dict[int, SqlType]] = {
     16: sql.BOOLEAN,
@@ -173,14 +177,41 @@ def _from_decimal(value: Decimal) -> Parameter:
             f"{value} cannot be a value of type numeric here",
             hint="DOUBLE PRECISION has NaN and infinities.",
         )
+    (value,) = rounded([value])
     natural = infer_type(value)
     return Parameter(to_physical(value, natural), natural)
 
 
+def rounded(numbers: Sequence[Decimal]) -> list[Decimal]:
+    """The finite ``numbers`` with as many decimals as one DECIMAL type has beside their whole
+    digits, rounded half away from zero. Numbers of too many whole digits stay as they are."""
+    found = list(numbers)
+    while True:
+        whole = max((number.adjusted() + 1 for number in found if number), default=0)
+        decimals = max((_decimals(number) for number in found), default=0)
+        allowed = DIGITS_MAX - max(whole, 0)
+        if decimals <= allowed or allowed < 0:
+            return found
+        least = Decimal((0, (1,), -allowed))
+        found = [
+            number.quantize(least, ROUND_HALF_UP, _ROOM) if _decimals(number) > allowed else number
+            for number in found
+        ]
+
+
+def _decimals(number: Decimal) -> int:
+    exponent = number.as_tuple().exponent
+    assert isinstance(exponent, int)
+    return -exponent
+
+
 def _numeric_array(items: list[Decimal | None]) -> Parameter:
+    for item in items:
+        if item is not None:
+            _from_decimal(item)
+    even = iter(rounded([item for item in items if item is not None]))
+    items = [None if item is None else next(even) for item in items]
     numbers = [item for item in items if item is not None]
-    for number in numbers:
-        _from_decimal(number)
     natural = infer_type(numbers) if numbers else array(_ANY_DECIMAL)
     return Parameter(to_physical(items, natural), natural)
 
