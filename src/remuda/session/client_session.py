@@ -71,6 +71,12 @@ class ClientSession:
         return milliseconds(self.value(SETTINGS["statement_timeout"])) / 1000 or None
 
     @property
+    def lock_timeout(self) -> float | None:
+        """Seconds; None: not set."""
+        value = self.value(SETTINGS["lock_timeout"])
+        return None if value == "0" else milliseconds(value) / 1000
+
+    @property
     def causal(self) -> bool:
         return self.value(SETTINGS["read_consistency"]) == "causal"
 

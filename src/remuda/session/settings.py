@@ -121,12 +121,6 @@ def _time(value: str) -> str:
     return f"{found}ms" if found else "0"
 
 
-def _no_time(value: str) -> str:
-    if milliseconds(value):
-        raise Harmful("0")
-    return "0"
-
-
 def _encoding(value: str) -> str:
     """SQL_ASCII means bytes as they are, in PostgreSQL as well: psql asks for it where the locale
     is C."""
@@ -258,7 +252,7 @@ _SETTINGS: Final = (
     Setting("jit", "off", "without meaning here", _boolean),
     Setting("lc_collate", "C.UTF-8", "texts are compared by code point"),
     Setting("lc_ctype", "C.UTF-8", "letters are what Unicode says"),
-    Setting("lock_timeout", "0", "how long to wait for a lock", _no_time),
+    Setting("lock_timeout", "0", "how long to wait for one lock; 0: as long as possible", _time),
     Setting("max_function_args", "100", "how many arguments PostgreSQL's functions may have"),
     Setting("max_index_keys", "32", "how many columns PostgreSQL's indexes may have"),
     Setting("max_identifier_length", "1073741823", "the length of names is not limited"),

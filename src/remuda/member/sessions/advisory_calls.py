@@ -12,7 +12,7 @@ from typing import Final
 
 import pyarrow as pa
 
-from remuda.errors import NotSupported, QueryTimeout, RemudaError
+from remuda.errors import LockNotAvailable, NotSupported, QueryTimeout, RemudaError
 from remuda.member.advisory.locks import AdvisoryService
 from remuda.member.sessions.statement import Client, Statement
 from remuda.rpc.client_channel import ClientChannel
@@ -35,7 +35,7 @@ class AdvisoryCalls:
         self, statement: Statement, found: PlannedQuery, rows: list[list[pa.Array]]
     ) -> None:
         """Lock and unlock what the items say, row by row; the places of the calls get the results.
-        Raises NotSupported, DeadlockDetected, QueryTimeout, TransientError."""
+        Raises NotSupported, DeadlockDetected, LockNotAvailable, QueryTimeout, TransientError."""
         calls = [effect for effect in found.effects if isinstance(effect, AdvisoryCall)]
         if not calls:
             return
@@ -79,7 +79,7 @@ class AdvisoryCalls:
     async def _timed(
         self, statement: Statement, call: AdvisoryCall, owner: str, key: LockKey
     ) -> bool:
-        """Whether the lock was granted."""
+        """Whether the lock was granted. Raises QueryTimeout, LockNotAvailable."""
         locking = self._locks.lock(
             owner,
             key,
@@ -87,10 +87,13 @@ class AdvisoryCalls:
             of_transaction=call.of_transaction,
             waits=call.act is AdvisoryAct.LOCK,
         )
+        patience = asyncio.timeout(statement.session.lock_timeout)
         try:
-            async with asyncio.timeout(statement.timeout):
+            async with asyncio.timeout(statement.timeout), patience:
                 return await statement.interruptible(locking)
         except TimeoutError:
+            if patience.expired():
+                raise LockNotAvailable("canceling statement due to lock timeout") from None
             raise QueryTimeout(
                 f"the advisory lock {key} was not given free within {statement.timeout:g} s"
             ) from None

@@ -109,6 +109,14 @@ class OpenTransaction:
     def open(self) -> bool:
         return self.state in (State.ACTIVE, State.SUSPENDED, State.MARKED_ROLLBACK)
 
+    @property
+    def lock_timeout(self) -> float | None:
+        """Seconds that it waits for one lock, as its client said before it began, or by SET LOCAL;
+        None: not set."""
+        if "lock_timeout" in self.local:
+            return self.session(self.base).lock_timeout
+        return self.base.lock_timeout
+
     def session(self, session: ClientSession) -> ClientSession:
         """``session`` as statements of the transaction see it."""
         values = {

@@ -338,7 +338,7 @@ class TransactionSessions:
 
     def _patience(self, transaction: OpenTransaction) -> float:
         left = transaction.deadline - self._core.world.clock.monotonic()
-        return min(max(left, 0.001), LOCK_TIMEOUT)
+        return min(max(left, 0.001), transaction.lock_timeout or LOCK_TIMEOUT, LOCK_TIMEOUT)
 
     def _note_locked(
         self,
