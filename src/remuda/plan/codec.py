@@ -72,6 +72,8 @@ _ENUMS: tuple[type[Enum], ...] = (
 )
 
 _FIELDS: dict[type, tuple[str, ...]] = {t: tuple(f.name for f in fields(t)) for t in _DATACLASSES}
+_SCALARS = frozenset({type(None), int, bool, str})
+"""Types of values that JSON has, too."""
 _CLASS_BY_TAG: dict[str, type] = {t.__name__: t for t in _DATACLASSES}
 _ENUM_BY_TAG: dict[str, type[Enum]] = {t.__name__: t for t in _ENUMS}
 
@@ -104,10 +106,12 @@ class _Writer:
     def __init__(self) -> None:
         self.nodes: list[list[Any]] = []
         self._index: dict[str, int] = {}
+        self._places: dict[int, list[int]] = {}
+        """Where the nodes of objects are, by identity."""
 
     def write(self, value: object) -> Any:
         kind = type(value)
-        if value is None or kind in (int, bool, str):
+        if kind in _SCALARS:
             return value
         if kind is float:
             assert isinstance(value, float)
@@ -124,12 +128,18 @@ class _Writer:
         return self._node(value, kind)
 
     def _node(self, value: object, kind: type) -> list[int]:
-        if isinstance(value, Enum) and kind in _ENUMS:
-            node: list[Any] = [kind.__name__, value.name]
-        elif kind in _FIELDS:
-            node = [kind.__name__]
+        # Most nodes are types and enums, the same few objects again and again. The value that is
+        # written keeps them all alive, so that no identity is used twice.
+        place = self._places.get(id(value))
+        if place is not None:
+            return place
+        if kind in _FIELDS:
+            node: list[Any] = [kind.__name__]
             for name in _FIELDS[kind]:
-                node.append(self.write(getattr(value, name)))
+                item = getattr(value, name)
+                node.append(item if type(item) in _SCALARS else self.write(item))
+        elif isinstance(value, Enum) and kind in _ENUMS:
+            node = [kind.__name__, value.name]
         else:
             raise InternalError(f"{kind.__name__} is not a plan value")
         key = repr(node)
@@ -137,7 +147,8 @@ class _Writer:
         if index is None:
             index = self._index[key] = len(self.nodes)
             self.nodes.append(node)
-        return [index]
+        place = self._places[id(value)] = [index]
+        return place
 
 
 def decode(data: bytes | memoryview) -> object:

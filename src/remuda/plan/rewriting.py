@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import fields, is_dataclass, replace
+from operator import is_not
 from typing import Any
 
 from remuda.plan.expression import Expression, transform
 from remuda.plan.logical import Values
+
+_FIELDS: dict[type, tuple[str, ...] | None] = {}
+"""Of the types that were met."""
 
 
 def rewritten(
@@ -22,17 +26,24 @@ def rewritten(
     if isinstance(value, Expression):
         return transform(value, rewrite)
     if isinstance(value, tuple):
-        parts = tuple(rewritten(part, rewrite, finish) for part in value)
-        changed = any(new is not old for new, old in zip(parts, value, strict=True))
+        parts = tuple([rewritten(part, rewrite, finish) for part in value])
+        changed = any(map(is_not, parts, value))
         return parts if changed else value
-    if not is_dataclass(value) or isinstance(value, type):
-        return value
-    if not type(value).__module__.startswith("remuda.plan."):
+    names = _fields_of_plan(type(value))
+    if names is None:
         return value
     changes = {}
-    for item in fields(value):
-        old = getattr(value, item.name)
+    for name in names:
+        old = getattr(value, name)
         new = rewritten(old, rewrite, finish)
         if new is not old:
-            changes[item.name] = new
+            changes[name] = new
     return finish(replace(value, **changes) if changes else value)
+
+
+def _fields_of_plan(kind: type) -> tuple[str, ...] | None:
+    """The fields of a part of a plan; None for a type of values that are none."""
+    if kind not in _FIELDS:
+        part = is_dataclass(kind) and kind.__module__.startswith("remuda.plan.")
+        _FIELDS[kind] = tuple(field.name for field in fields(kind)) if part else None
+    return _FIELDS[kind]
