@@ -23,8 +23,6 @@ from remuda.catalog.edits import (
 )
 from remuda.catalog.indexes import carried, same_rows
 from remuda.catalog.oids import FIRST_OID, allotted
-from remuda.catalog.staged_maps import is_staged
-from remuda.catalog.unique_guards import is_guards
 from remuda.datatypes.hashes.keyhash import is_key_type
 from remuda.datatypes.map_options import refuse_for_replicated
 from remuda.datatypes.schema import PUBLIC, Column, MapSchema, Namespace, ViewDefinition
@@ -78,8 +76,9 @@ class Catalog:
 
     @cached_property
     def shown(self) -> Catalog:
-        """Without the maps that a restore is still filling, and the map of guards."""
-        maps = tuple(s for s in self.maps if not (is_staged(s) or is_guards(s)))
+        """Without the maps that a restore is still filling, and those of guards and of
+        notifications."""
+        maps = tuple(s for s in self.maps if not s.internal)
         return self if len(maps) == len(self.maps) else replace(self, maps=maps)
 
     def find(self, name: str) -> MapSchema | None:

@@ -12,8 +12,6 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from remuda.catalog.staged_maps import is_staged
-from remuda.catalog.unique_guards import is_guards
 from remuda.datatypes.schema import PUBLIC, MapSchema, Namespace, ViewDefinition
 
 FIRST_OID: Final = 16384
@@ -87,7 +85,7 @@ def allotted(
         each if each.name == PUBLIC else replace(each, oid=allotment.keep(each.oid))
         for each in sorted(namespaces, key=lambda each: not each.oid)
     )
-    shown = [schema for schema in maps if not (is_staged(schema) or is_guards(schema))]
+    shown = [schema for schema in maps if not schema.internal]
     shown.sort(key=lambda schema: schema.map_id not in known)
     made = {schema.map_id: allotment.map(schema) for schema in shown}
     ordered = sorted(views, key=lambda view: view.view_id not in known)

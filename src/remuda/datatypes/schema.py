@@ -30,6 +30,8 @@ NOT_NULL_GUARD = "not null guard of "
 the rows that are there. Users never see it."""
 
 
+INTERNAL_MARK = "\x01"
+"""Names of internal maps begin so: no name in an SQL text or of a client's map does."""
 PG_TEMP = "pg_temp"
 """The schema of temporary tables: each session has its own."""
 
@@ -184,6 +186,11 @@ class MapSchema:
     def local(self) -> str:
         """Its name without its schema."""
         return local_name(self.namespace, self.name)
+
+    @property
+    def internal(self) -> bool:
+        """Whether members have made it for themselves: users never see it."""
+        return self.name.startswith(INTERNAL_MARK)
 
     @property
     def temporary(self) -> bool:

@@ -6,7 +6,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Iterator, Sequence
 
-from remuda.catalog.unique_guards import is_guards
 from remuda.datatypes.violations import key_text
 from remuda.errors import RemudaError
 from remuda.limits import PARTITIONS
@@ -156,7 +155,7 @@ class ActivityReport(Wing):
             yield from known()
         for row in self._transactions.pending.rows(self._serves):
             store = self._core.stores.get(row.map_id)
-            if store is None or not is_guards(store.schema):  # users know nothing of those
+            if store is None or not store.schema.internal:  # users know nothing of those
                 yield row
 
     def _serves(self, partition: int) -> bool:
