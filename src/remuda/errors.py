@@ -761,6 +761,10 @@ class LimitExceeded(ResourceError):
     sqlstate = "54000"
 
 
+class NotificationsLost(ResourceError):
+    sqlstate = "53400"
+
+
 class DataCorrupted(ResourceError):
     """Bytes on a disk are not those that were written."""
 

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from remuda.datatypes.schema import MapSchema
 from remuda.datatypes.timestamp import FOREVER, from_micros, to_micros
 from remuda.errors import ChangesExpired, UndefinedMap, ViewChanged
 from remuda.limits import PARTITIONS
@@ -37,6 +38,7 @@ WANTED_FOR = 5.0
 """Seconds for which a reader who reads page by page is believed to go on."""
 EVERYTHING = (1 << 64) - 1
 NOT_ASKED = -1
+EVERY_ROW = 1 << 60
 
 
 class Positions:
@@ -171,6 +173,14 @@ class ChangeLogs:
         if self._logs.get(map_id) is not log or self._start(map_id, name, positions) < log.low:
             return News(joined([]), 0, positions.start)
         return self._news(log, positions, start, rows)
+
+    async def after(self, schema: MapSchema, partition: int, timestamp: int) -> tuple[Changes, int]:
+        """The changes of one partition of a map since ``timestamp``, and up to when that is
+        everything. Raises as ``read``."""
+        positions = Positions()
+        positions.set((partition,), timestamp)
+        news = await self.read(schema.map_id, schema.name, positions, EVERY_ROW)
+        return news.changes, max(news.high, timestamp)
 
     def release(self, map_id: int) -> None:
         """Nobody reads the map any more."""

@@ -81,7 +81,7 @@ class Subscription:
 class Subscriptions(Wing):
     def __init__(self, core: Core, offload: Offload) -> None:
         self._core = core
-        self._logs = ChangeLogs(core, offload, self.wake)
+        self.logs = self._logs = ChangeLogs(core, offload, self.wake)
         self._known: dict[str, Subscription] = {}
         self._waiting: dict[int, list[asyncio.Future[None]]] = {}
         """By map id: requests to be told when something has changed."""

@@ -88,6 +88,7 @@ class RpcType(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     SEQUENCE: _ClassVar[RpcType]
     ADVISORY_CLAIM: _ClassVar[RpcType]
     ADVISORY_HELD: _ClassVar[RpcType]
+    NOTIFICATIONS: _ClassVar[RpcType]
     SEQUENCE_VOID: _ClassVar[RpcType]
 HANDSHAKE: RpcType
 ACK: RpcType
@@ -166,6 +167,7 @@ KEYED_WRITE_WAITS: RpcType
 SEQUENCE: RpcType
 ADVISORY_CLAIM: RpcType
 ADVISORY_HELD: RpcType
+NOTIFICATIONS: RpcType
 SEQUENCE_VOID: RpcType
 
 class ControlHandshake(_message.Message):
@@ -1685,6 +1687,50 @@ class AdvisoryHeld(_message.Message):
     held: _containers.RepeatedCompositeFieldContainer[AdvisoryClaim]
     waiting: _containers.RepeatedCompositeFieldContainer[AdvisoryClaim]
     def __init__(self, context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., any_view: _Optional[bool] = ..., held: _Optional[_Iterable[_Union[AdvisoryClaim, _Mapping]]] = ..., waiting: _Optional[_Iterable[_Union[AdvisoryClaim, _Mapping]]] = ...) -> None: ...
+
+class NotificationsRequest(_message.Message):
+    __slots__ = ("context", "map_id", "after", "wait")
+    CONTEXT_FIELD_NUMBER: _ClassVar[int]
+    MAP_ID_FIELD_NUMBER: _ClassVar[int]
+    AFTER_FIELD_NUMBER: _ClassVar[int]
+    WAIT_FIELD_NUMBER: _ClassVar[int]
+    context: _common_pb2.Context
+    map_id: int
+    after: int
+    wait: float
+    def __init__(self, context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., map_id: _Optional[int] = ..., after: _Optional[int] = ..., wait: _Optional[float] = ...) -> None: ...
+
+class NotificationsAnswer(_message.Message):
+    __slots__ = ("context", "until", "entries")
+    CONTEXT_FIELD_NUMBER: _ClassVar[int]
+    UNTIL_FIELD_NUMBER: _ClassVar[int]
+    ENTRIES_FIELD_NUMBER: _ClassVar[int]
+    context: _common_pb2.Context
+    until: int
+    entries: _containers.RepeatedCompositeFieldContainer[NotificationEntry]
+    def __init__(self, context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., until: _Optional[int] = ..., entries: _Optional[_Iterable[_Union[NotificationEntry, _Mapping]]] = ...) -> None: ...
+
+class NotificationEntry(_message.Message):
+    __slots__ = ("timestamp", "tag", "place", "body")
+    TIMESTAMP_FIELD_NUMBER: _ClassVar[int]
+    TAG_FIELD_NUMBER: _ClassVar[int]
+    PLACE_FIELD_NUMBER: _ClassVar[int]
+    BODY_FIELD_NUMBER: _ClassVar[int]
+    timestamp: int
+    tag: int
+    place: int
+    body: bytes
+    def __init__(self, timestamp: _Optional[int] = ..., tag: _Optional[int] = ..., place: _Optional[int] = ..., body: _Optional[bytes] = ...) -> None: ...
+
+class NotificationBody(_message.Message):
+    __slots__ = ("pid", "channels", "payloads")
+    PID_FIELD_NUMBER: _ClassVar[int]
+    CHANNELS_FIELD_NUMBER: _ClassVar[int]
+    PAYLOADS_FIELD_NUMBER: _ClassVar[int]
+    pid: int
+    channels: _containers.RepeatedScalarFieldContainer[str]
+    payloads: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, pid: _Optional[int] = ..., channels: _Optional[_Iterable[str]] = ..., payloads: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class KeyedWriteEnd(_message.Message):
     __slots__ = ("context", "query_id")
