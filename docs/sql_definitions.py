@@ -118,9 +118,9 @@ def system_section() -> Iterable[str]:
         "that the grid does not have (triggers, roles of PostgreSQL) are empty, and "
         f"`{SYS}` is not listed there. `regclass`, `regtype`, `regproc`, `regnamespace`, `regrole` "
         "and `oid` are types of CAST: a value is a number, and its text is the name of the object. "
-        "`set_config(name, value, local)`, `pg_sleep(seconds)`, and `pg_advisory_lock(key)` with "
-        "its family are items of the outermost SELECT list: they act once for each row, when all "
-        "rows of the query are there."
+        "`set_config(name, value, local)`, `pg_sleep(seconds)`, `pg_notify(channel, payload)`, and "
+        "`pg_advisory_lock(key)` with its family are items of the outermost SELECT list: they act "
+        "once for each row, when all rows of the query are there."
     )
     yield from textwrap.wrap(text, 99)
     yield ""

@@ -206,6 +206,7 @@ WINGS = [
     "MapEviction",
     "ReadLeases",
     "AdvisoryService",
+    "Notifications",
     "Copies",
     "Receiving",
     "Giving",

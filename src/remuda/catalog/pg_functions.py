@@ -37,8 +37,8 @@ float8 =datand; 2467 atanh fis-s- float8 float8 =datanh; 2100 avg ai--s- numeric
 ai--s- numeric int4; 2102 ~ ai--s- numeric int2; 2103 ~ ai--s- numeric numeric; 2104 ~ ai--s-
 float8 float4; 2105 ~ ai--s- float8 float8; 2106 ~ ai--s- interval interval; 2236 bit_and ai--s-
 int2 int2; 2238 ~ ai--s- int4 int4; 2240 ~ ai--s- int8 int8; 1810 bit_length fis-s- int4 bytea;
-1811 ~ fis-s- int4 text; 2237 bit_or ai--s- int2 int2; 2239 ~ ai--s- int4 int4; 2241 ~ ai--s-
-int8 int8; 6164 bit_xor ai--s- int2 int2; 6165 ~ ai--s- int4 int4; 6166 ~ ai--s- int8 int8; 2517
+1811 ~ fis-s- int4 text; 2237 bit_or ai--s- int2 int2; 2239 ~ ai--s- int4 int4; 2241 ~ ai--s- int8
+int8; 6164 bit_xor ai--s- int2 int2; 6165 ~ ai--s- int4 int4; 6166 ~ ai--s- int8 int8; 2517
 bool_and ai--s- bool bool; 2518 bool_or ai--s- bool bool; 884 btrim fis-s- text text,text; 885 ~
 fis-s- text text =btrim1; 2015 ~ fis-s- bytea bytea,bytea =byteatrim; 3179 cardinality fis-s- int4
 anyarray =array_cardinality; 1345 cbrt fis-s- float8 float8 =dcbrt; 1711 ceil fis-s- numeric
@@ -61,27 +61,27 @@ timestamptz =timestamptz_date; 2029 ~ fis-s- date timestamp =timestamp_date; 617
 timestamp interval,timestamp,timestamp =timestamp_bin; 6178 ~ fis-s- timestamptz
 interval,timestamptz,timestamptz =timestamptz_bin; 1171 date_part fss-s- float8 text,timestamptz
 =timestamptz_part; 1172 ~ fis-s- float8 text,interval =interval_part; 1384 ~ fis-s- float8
-text,date; 2021 ~ fis-s- float8 text,timestamp =timestamp_part; 1217 date_trunc fss-s-
-timestamptz text,timestamptz =timestamptz_trunc; 1218 ~ fis-s- interval text,interval
-=interval_trunc; 1284 ~ fss-s- timestamptz text,timestamptz,text =timestamptz_trunc_zone; 2020 ~
-fis-s- timestamp text,timestamp =timestamp_trunc; 1947 decode fis-s- bytea text,text
-=binary_decode; 1608 degrees fis-s- float8 float8; 3102 dense_rank wi--s- int8 -
-=window_dense_rank ^window_dense_rank_support; 1973 div fis-s- numeric numeric,numeric
-=numeric_div_trunc; 1339 dlog10 fis-s- float8 float8; 1946 encode fis-s- text bytea,text
-=binary_encode; 2519 every ai--s- bool bool; 1347 exp fis-s- float8 float8 =dexp; 1732 ~ fis-s-
-numeric numeric =numeric_exp; 1376 factorial fis-s- numeric int8 =numeric_fac; 3112 first_value
-wis-s- anyelement anyelement =window_first_value; 1712 floor fis-s- numeric numeric
-=numeric_floor; 2309 ~ fis-s- float8 float8 =dfloor; 3539 format fs--s- text text,any =text_format
-*: text, VARIADIC "any"; 3540 ~ fs--s- text text =text_format_nv; 1081 format_type fs--s- text
-oid,int4; 5044 gcd fis-s- int4 int4,int4 =int4gcd; 5045 ~ fis-s- int8 int8,int8 =int8gcd; 5048 ~
-fis-s- numeric numeric,numeric =numeric_gcd; 3432 gen_random_uuid fvs-sl uuid -; 938
-generate_series fisrs- timestamp timestamp,timestamp,interval =generate_series_timestamp #1000;
-939 ~ fssrs- timestamptz timestamptz,timestamptz,interval =generate_series_timestamptz #1000; 1066
-~ fisrs- int4 int4,int4,int4 =generate_series_step_int4 ^generate_series_int4_support #1000; 1067
-~ fisrs- int4 int4,int4 =generate_series_int4 ^generate_series_int4_support #1000; 1068 ~ fisrs-
-int8 int8,int8,int8 =generate_series_step_int8 ^generate_series_int8_support #1000; 1069 ~ fisrs-
-int8 int8,int8 =generate_series_int8 ^generate_series_int8_support #1000; 3259 ~ fisrs- numeric
-numeric,numeric,numeric =generate_series_step_numeric #1000; 3260 ~ fisrs- numeric numeric,numeric
+text,date; 2021 ~ fis-s- float8 text,timestamp =timestamp_part; 1217 date_trunc fss-s- timestamptz
+text,timestamptz =timestamptz_trunc; 1218 ~ fis-s- interval text,interval =interval_trunc; 1284 ~
+fss-s- timestamptz text,timestamptz,text =timestamptz_trunc_zone; 2020 ~ fis-s- timestamp
+text,timestamp =timestamp_trunc; 1947 decode fis-s- bytea text,text =binary_decode; 1608 degrees
+fis-s- float8 float8; 3102 dense_rank wi--s- int8 - =window_dense_rank ^window_dense_rank_support;
+1973 div fis-s- numeric numeric,numeric =numeric_div_trunc; 1339 dlog10 fis-s- float8 float8; 1946
+encode fis-s- text bytea,text =binary_encode; 2519 every ai--s- bool bool; 1347 exp fis-s- float8
+float8 =dexp; 1732 ~ fis-s- numeric numeric =numeric_exp; 1376 factorial fis-s- numeric int8
+=numeric_fac; 3112 first_value wis-s- anyelement anyelement =window_first_value; 1712 floor fis-s-
+numeric numeric =numeric_floor; 2309 ~ fis-s- float8 float8 =dfloor; 3539 format fs--s- text
+text,any =text_format *: text, VARIADIC "any"; 3540 ~ fs--s- text text =text_format_nv; 1081
+format_type fs--s- text oid,int4; 5044 gcd fis-s- int4 int4,int4 =int4gcd; 5045 ~ fis-s- int8
+int8,int8 =int8gcd; 5048 ~ fis-s- numeric numeric,numeric =numeric_gcd; 3432 gen_random_uuid
+fvs-sl uuid -; 938 generate_series fisrs- timestamp timestamp,timestamp,interval
+=generate_series_timestamp #1000; 939 ~ fssrs- timestamptz timestamptz,timestamptz,interval
+=generate_series_timestamptz #1000; 1066 ~ fisrs- int4 int4,int4,int4 =generate_series_step_int4
+^generate_series_int4_support #1000; 1067 ~ fisrs- int4 int4,int4 =generate_series_int4
+^generate_series_int4_support #1000; 1068 ~ fisrs- int8 int8,int8,int8 =generate_series_step_int8
+^generate_series_int8_support #1000; 1069 ~ fisrs- int8 int8,int8 =generate_series_int8
+^generate_series_int8_support #1000; 3259 ~ fisrs- numeric numeric,numeric,numeric
+=generate_series_step_numeric #1000; 3260 ~ fisrs- numeric numeric,numeric
 =generate_series_numeric #1000; 1191 generate_subscripts fisrs- int4 anyarray,int4,bool #1000;
 1192 ~ fisrs- int4 anyarray,int4 =generate_subscripts_nodir #1000; 721 get_byte fis-s- int4
 bytea,int4 =byteaGetByte; 1039 getdatabaseencoding fss-s- name -; 3024 has_any_column_privilege
@@ -254,14 +254,15 @@ bool name,name,text =pg_has_role_name_name; 2706 ~ fss-s- bool name,oid,text =pg
 2707 ~ fss-s- bool oid,name,text =pg_has_role_id_name; 2708 ~ fss-s- bool oid,oid,text
 =pg_has_role_id_id; 2709 ~ fss-s- bool name,text =pg_has_role_name; 2710 ~ fss-s- bool oid,text
 =pg_has_role_id; 2998 pg_indexes_size fvs-s- int8 regclass; 3810 pg_is_in_recovery fvs-s- bool -;
-2855 pg_is_other_temp_schema fss-s- bool oid; 2854 pg_my_temp_schema fss-r- oid -; 2083
-pg_opclass_is_visible fss-s- bool oid $10; 2082 pg_operator_is_visible fss-s- bool oid $10; 3829
-pg_opfamily_is_visible fss-s- bool oid $10; 6121 pg_relation_is_publishable fss-s- bool regclass;
-2325 pg_relation_size fvs-s- int8 regclass; 2332 ~ fvs-s- int8 regclass,text; 2288
-pg_size_pretty fis-s- text int8; 3166 ~ fis-s- text numeric =pg_size_pretty_numeric; 2626 pg_sleep
-fvs-s- void float8; 3403 pg_statistics_obj_is_visible fss-s- bool oid $10; 2079
-pg_table_is_visible fss-s- bool oid $10; 2997 pg_table_size fvs-s- int8 regclass; 3778
-pg_tablespace_location fss-s- text oid; 2322 pg_tablespace_size fvs-s- int8 oid
+2855 pg_is_other_temp_schema fss-s- bool oid; 3035 pg_listening_channels fssrr- text - #10; 2854
+pg_my_temp_schema fss-r- oid -; 3296 pg_notification_queue_usage fvs-r- float8 -; 3036 pg_notify
+fv--r- void text,text; 2083 pg_opclass_is_visible fss-s- bool oid $10; 2082 pg_operator_is_visible
+fss-s- bool oid $10; 3829 pg_opfamily_is_visible fss-s- bool oid $10; 6121
+pg_relation_is_publishable fss-s- bool regclass; 2325 pg_relation_size fvs-s- int8 regclass; 2332
+~ fvs-s- int8 regclass,text; 2288 pg_size_pretty fis-s- text int8; 3166 ~ fis-s- text numeric
+=pg_size_pretty_numeric; 2626 pg_sleep fvs-s- void float8; 3403 pg_statistics_obj_is_visible
+fss-s- bool oid $10; 2079 pg_table_is_visible fss-s- bool oid $10; 2997 pg_table_size fvs-s- int8
+regclass; 3778 pg_tablespace_location fss-s- text oid; 2322 pg_tablespace_size fvs-s- int8 oid
 =pg_tablespace_size_oid; 2323 ~ fvs-s- int8 name =pg_tablespace_size_name; 2096
 pg_terminate_backend fvs-s- bool int4,int8 ?1: pid integer, timeout bigint DEFAULT 0; 2286
 pg_total_relation_size fvs-s- int8 regclass; 3758 pg_ts_config_is_visible fss-s- bool oid $10;

@@ -235,7 +235,11 @@ SYSTEM: Final[dict[str, dict[str, SystemRelation]]] = {
 
 FUNCTIONS: Final[dict[str, SystemRelation]] = _relations(
     PG_CATALOG,
-    "pg_get_keywords: word text, catcode text, barelabel bool, catdesc text, baredesc text",
+    """
+pg_get_keywords: word text, catcode text, barelabel bool, catdesc text, baredesc text
+pg_listening_channels: pg_listening_channels text
+pg_notification_queue_usage: pg_notification_queue_usage double
+""",
 )
 """Functions in FROM that take no arguments, and give rows of the catalog."""
 

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from functools import partial
 from uuid import UUID
 
+from remuda.catalog.notification_queue import QUEUE
 from remuda.config import MemberConfig
 from remuda.execution.pool import Pool
 from remuda.member.advisory.locks import AdvisoryService
@@ -46,6 +47,7 @@ from remuda.member.membership.lost_partitions import LostPartitions
 from remuda.member.membership.membership import Membership
 from remuda.member.membership.recovery import Recovery
 from remuda.member.monitoring.wing import Metrics
+from remuda.member.notifications.service import Notifications
 from remuda.member.postgres.wing import PostgresWing
 from remuda.member.queries.queries import Queries
 from remuda.member.sessions.service import TransactionService
@@ -144,6 +146,10 @@ class Rooms:
         )
         """Transactions of clients that are not committed yet."""
         self.advisory = AdvisoryService(core, peers)
+        create = partial(self.catalog.create, QUEUE, if_not_exists=True)
+        self.notifications = Notifications(
+            core, peers, self.transactions, self.subscriptions.logs, create
+        )
 
     # --- queries and statements -----------------------------------------------------------------
 
@@ -171,6 +177,7 @@ class Rooms:
             transactions=self.open.sessions,
             keys=self.open.keys,
             advisory=self.advisory,
+            notifications=self.notifications,
             leave=core.departure.drain,
             accept_lost=self.lost.accept,
             reading=self.reading,
@@ -245,6 +252,7 @@ class Rooms:
             commits.on_view,
             lambda *_: queries.members_changed(),
             self.subscriptions.on_view,
+            self.notifications.on_view,
         )
         news.heard.add_later(lambda _: queries.members_changed())
         news.lost.add_later(
@@ -298,6 +306,7 @@ class Rooms:
             self.eviction,
             self.read_leases,
             self.advisory,
+            self.notifications,
             self.copies,
             self.receiving,
             self.giving,

@@ -316,6 +316,10 @@ def parameter_status(name: str, value: str) -> bytes:
     return message(b"S", _zero_ended(name) + _zero_ended(value))
 
 
+def notification_response(pid: int, channel: str, payload: str) -> bytes:
+    return message(b"A", _UINT32.pack(pid) + _zero_ended(channel) + _zero_ended(payload))
+
+
 def backend_key(pid: int, secret: int) -> bytes:
     return message(b"K", _UINT32.pack(pid) + _UINT32.pack(secret))
 

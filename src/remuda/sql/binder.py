@@ -70,6 +70,8 @@ from remuda.sql.trees.session import (
     DeallocateTree,
     DiscardTree,
     ExecuteTree,
+    ListenTree,
+    NotifyTree,
     PrepareTree,
     SetTree,
     ShowSettingTree,
@@ -202,7 +204,15 @@ def _bind_other(context: Context, parsed: ParsedStatement) -> BoundStatement:
             return bind_drop_index(context, tree)
         case SetTree() | ShowSettingTree() | PrepareTree() | ExecuteTree() as tree:
             return SessionStatement(tree)
-        case DeallocateTree() | DiscardTree() | FetchTree() | CloseTree() | UnlistenTree() as tree:
+        case (
+            DeallocateTree()
+            | DiscardTree()
+            | FetchTree()
+            | CloseTree()
+            | ListenTree()
+            | NotifyTree()
+            | UnlistenTree() as tree
+        ):
             return SessionStatement(tree)
         case (
             BeginTree()

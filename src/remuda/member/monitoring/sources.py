@@ -35,6 +35,7 @@ GAUGES: Final[Mapping[str, tuple[str, str]]] = {
         "remuda_advisory_locks",
         "Advisory locks that clients of this member hold or wait for.",
     ),
+    "listeners": ("remuda_listeners", "Sessions that listen to channels of NOTIFY."),
     "reads": ("remuda_reads", "Statements that read at a timestamp right now."),
     "queued": ("remuda_statements_queued", "Statements that wait for memory."),
     "on_spark": ("remuda_statements_on_spark", "Statements that run on Spark."),

@@ -26,6 +26,7 @@ from remuda.member.postgres.portals import ResultRun, fields_of
 from remuda.member.postgres.preparing import MANY_VALUES, Bound, Planning, Preparing
 from remuda.member.postgres.scripts import is_check, names_prepared, script
 from remuda.member.postgres.short_ways import ShortWays
+from remuda.member.postgres.told_notifications import ToldNotifications
 from remuda.member.postgres.told_settings import ToldSettings
 from remuda.member.postgres.turns import Turns
 from remuda.member.queries.copy_port import CopyInput
@@ -99,17 +100,16 @@ class Backend:
         self._machine = ps.Session()
         self._told = ToldSettings()
         self._declared = DeclaredCursors(services.statements, client, outlet)
-        self._turns = Turns(
-            services.core, services.statements, services.plans, self._machine, outlet
-        )
+        parts = services.core, services.statements, services.plans
+        self._turns = Turns(*parts, self._machine, outlet)
         self._database = startup.database
         self.secret = secret
-        self._input: CopyInput | None = None
-        """Of the COPY FROM that runs."""
+        self._input: CopyInput | None = None  # of the COPY FROM that runs
         self._named: ClientSession | None = None
         """The session of a statement that knew the prepared statements of messages."""
         client.goes_on_with(self._started_with(startup))
         client.portals.serve(PortalCursors(self._machine, self._pulled, self._close_portals))
+        self._notified = ToldNotifications(client.inbox, outlet, lambda: self.idle)
         self._short_ways = ShortWays(
             services.core, services.statements, services.plans, outlet, client, self
         )
@@ -241,7 +241,8 @@ class Backend:
                 self._outlet.end(error)
 
     def _ready(self, status: bytes) -> None:
-        self._outlet.write(b"".join([*self._changed_settings(), ready_for_query(status)]))
+        told = self._notified.before_ready(status), *self._changed_settings()
+        self._outlet.write(b"".join([*told, ready_for_query(status)]))
 
     def _work(self, work: Coroutine[Any, Any, None], what: str) -> None:
         self._core.spawn(work, what, self.failed)
@@ -429,8 +430,7 @@ class Backend:
         return run
 
     def _later(self, what: Callable[[], None]) -> None:
-        """In the next step of the loop: a statement is over a little after its result is."""
-        asyncio.get_running_loop().call_soon(what)
+        asyncio.get_running_loop().call_soon(what)  # a statement ends a little after its result
 
     def _suspended(self) -> None:
         self._perform(self._machine.suspended())

@@ -89,6 +89,8 @@ class ShortWays:
         client, core = self._client, self._core
         if client.transaction or core.departure.refusing or not core.serving:
             return False
+        if client.inbox.listening:  # told of notifications before each ReadyForQuery
+            return False
         session = client.session
         if session is not self._plain:
             if session.engine != "grid" or session.drill or session.pauses:

@@ -21,6 +21,7 @@ from remuda.errors import (
 from remuda.execution.overlay import MapWrites, altered
 from remuda.member.base.core import Core
 from remuda.member.cursors.open_cursors import OpenCursors
+from remuda.member.notifications.pending import PendingNotifications
 from remuda.member.queries.query_start import QueryStart
 from remuda.member.sessions.reads import OwnReads
 from remuda.member.state.transaction_sets import ReadSet
@@ -90,6 +91,8 @@ class OpenTransaction:
     """Held by who writes, and by the commit."""
     choosing: asyncio.Lock = field(default_factory=asyncio.Lock)
     cursors: OpenCursors = field(default_factory=OpenCursors)
+    notifications: PendingNotifications | None = None
+    """None: it has sent none, and listens to nothing else."""
     at_end: list[Callable[[], None]] = field(default_factory=list)
     """Called when it has ended, in whatever way."""
 
@@ -157,6 +160,10 @@ class OpenTransaction:
         message.writes, message.bytes = self.writes.count, self.writes.bytes
         message.reads, message.savepoints = self.reads.count, len(self.writes.savepoints)
 
+    def announces(self, notifications: PendingNotifications) -> None:
+        """From now on its commit sends and chooses what these say."""
+        self.notifications = notifications
+
     def kept_at(self, name: str, *, ends: bool = False) -> TemporaryTables | None:
         """The temporary tables at a savepoint, without those that were set later, or without it as
         well if it ``ends``."""
@@ -169,6 +176,8 @@ class OpenTransaction:
         """To a savepoint; what had failed since is forgiven. UndefinedSavepoint."""
         self.writes.rollback_to(name)
         self.cursors.rolled_back_to(len(self.writes.savepoints))
+        if self.notifications is not None:
+            self.notifications.own.rolled_back_to(len(self.writes.savepoints))
         if self.state is State.MARKED_ROLLBACK:
             self.state, self.cause = State.ACTIVE, None
 
@@ -176,6 +185,8 @@ class OpenTransaction:
         """Forget a savepoint. UndefinedSavepoint."""
         self.writes.release(name)
         self.cursors.released(len(self.writes.savepoints))
+        if self.notifications is not None:
+            self.notifications.own.released(len(self.writes.savepoints))
 
     def failed(self, error: RemudaError) -> None:
         """A statement of it has failed: only a rollback is possible from now on."""

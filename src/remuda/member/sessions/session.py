@@ -206,6 +206,8 @@ class TransactionSessions:
                 self.end(transaction, State.UNKNOWN, None)
                 raise
             self.end(transaction, State.COMMITTED, None)
+            if transaction.notifications is not None:
+                await transaction.notifications.committed(at or 0)
             return at
 
     async def _commit(self, transaction: OpenTransaction, timeout: float | None) -> int | None:
@@ -217,6 +219,8 @@ class TransactionSessions:
             writes.append(made(Write, (map_id, version, key, written.row, None)))
             if len(writes) % _LISTED_PER_STEP == 0:  # nobody changes them any more
                 await asyncio.sleep(0)
+        if transaction.notifications is not None:
+            writes += await transaction.notifications.prepared()
         if not writes:
             if transaction.locks_reads:  # each key was read when it was locked: locks may be lost
                 await self._unchanged_until(transaction)

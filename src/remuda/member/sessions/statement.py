@@ -26,6 +26,7 @@ from remuda.errors import (
 from remuda.execution.memory import Reservation
 from remuda.member.cursors.open_cursors import OpenCursors
 from remuda.member.cursors.portals import ClientPortals
+from remuda.member.notifications.inbox import Inbox
 from remuda.member.queries.copy_port import CopyPort
 from remuda.member.queries.cursors import Cursor, Wire
 from remuda.member.queries.pauses import Pauses
@@ -429,6 +430,8 @@ class Client:
     """Cursors that have outlived their transactions."""
     portals: ClientPortals = field(default_factory=ClientPortals)
     """Of a client of PostgreSQL."""
+    inbox: Inbox = field(default_factory=Inbox)
+    """Of the channels that it listens to."""
 
     def goes_on_with(self, session: ClientSession) -> None:
         self.session = session

@@ -1,5 +1,4 @@
-"""SET, RESET, SHOW of settings, PREPARE, EXECUTE, DEALLOCATE, DISCARD, UNLISTEN: a client's
-session.
+"""SET, RESET, SHOW of settings, PREPARE, EXECUTE, DEALLOCATE, DISCARD: a client's session.
 
 The session travels with the client's statements, and back with the result of one that changes it:
 members keep none, so any member serves the next statement.
@@ -40,6 +39,8 @@ from remuda.sql.trees.session import (
     DeallocateTree,
     DiscardTree,
     ExecuteTree,
+    ListenTree,
+    NotifyTree,
     PrepareTree,
     SessionTree,
     SetTree,
@@ -80,8 +81,6 @@ class Sessions:
                         for each in self._discard:
                             each(statement.channel)
                     return _discarded(session, what), f"DISCARD {what}"
-                case UnlistenTree():
-                    return session, "UNLISTEN"
                 case _:
                     raise AssertionError(f"{type(tree).__name__} gives rows")
         except RemudaError as error:
@@ -189,7 +188,7 @@ def shown_settings(statement: Statement, tree: ShowSettingTree) -> Answer:
 
 def _located(error: RemudaError, statement: Statement, tree: SessionTree) -> RemudaError:
     """With the place of the name, if the error has none yet."""
-    if isinstance(tree, DiscardTree | UnlistenTree):
+    if isinstance(tree, DiscardTree | ListenTree | NotifyTree | UnlistenTree):
         return error
     if error.position is None and error.statement is None:
         return error.at(tree.position, statement.text)

@@ -28,6 +28,7 @@ from remuda.member.maps.point_reads import Row, Written
 from remuda.member.maps.short_reads import ShortReads
 from remuda.member.membership.catalog_service import CatalogService
 from remuda.member.membership.membership import Membership
+from remuda.member.notifications.service import Notifications
 from remuda.member.queries.cursors import Cursor, Results
 from remuda.member.queries.queries import Queries
 from remuda.member.sequences.calls import SequenceCalls
@@ -36,6 +37,7 @@ from remuda.member.sessions.advisory_calls import AdvisoryCalls
 from remuda.member.sessions.client_table import ClientTable
 from remuda.member.sessions.cursor_statements import CursorStatements, QueriesOfCursors
 from remuda.member.sessions.keys import KeyReader
+from remuda.member.sessions.notification_statements import NotificationStatements
 from remuda.member.sessions.open_transaction import OpenTransaction
 from remuda.member.sessions.replanning import pause_before_next, told
 from remuda.member.sessions.session import TransactionSessions
@@ -83,7 +85,15 @@ from remuda.sql.scope.statements import (
 )
 from remuda.sql.trees.cluster import AcceptLossTree
 from remuda.sql.trees.cursors import CloseTree, FetchTree
-from remuda.sql.trees.session import ExecuteTree, SessionTree, SetTree, ShowSettingTree
+from remuda.sql.trees.session import (
+    ExecuteTree,
+    ListenTree,
+    NotifyTree,
+    SessionTree,
+    SetTree,
+    ShowSettingTree,
+    UnlistenTree,
+)
 from remuda.sql.trees.snapshot import tag_of
 from remuda.sql.trees.transaction import TransactionTree
 
@@ -110,6 +120,7 @@ class Statements(Wing):
         transactions: TransactionSessions,
         keys: KeyReader,
         advisory: AdvisoryService,
+        notifications: Notifications,
         leave: Callable[[], None],
         accept_lost: Callable[[], Awaitable[int]],
         reading: Offload,
@@ -150,7 +161,9 @@ class Statements(Wing):
         of_cursors = QueriesOfCursors(queries, hop, self._runs.start, self._runs.active)
         self.cursors = CursorStatements(core, of_cursors, self._clients.get)
         self._advisory = AdvisoryCalls(advisory, self._clients.get)
-        self._sessions = Sessions(core, plans, (self.cursors.discard, self._advisory.discard))
+        self._notifications = NotificationStatements(notifications, self._clients.get)
+        discard = self.cursors.discard, self._advisory.discard, self._notifications.discard
+        self._sessions = Sessions(core, plans, discard)
         self._transactions = TransactionStatements(core, transactions, self.cursors)
         transactions.on_timeout.append(self.cancel)
         self._definitions = Definitions(
@@ -207,6 +220,7 @@ class Statements(Wing):
             cursor.drop()
         client.held.close_all()
         self._advisory.disconnected(client)
+        self._notifications.disconnected(client)
 
     def cancel(self, query: QueryId, error: RemudaError) -> None:
         """End a statement, if it runs."""
@@ -413,6 +427,8 @@ class Statements(Wing):
                 self.closed(statement)
             case SessionStatement(CloseTree() as tree):
                 self._done(statement, self.cursors.close(statement, tree), 0)
+            case SessionStatement(ListenTree() | NotifyTree() | UnlistenTree() as tree):
+                self._done(statement, await self._notifications.run(statement, tree), 0)
             case SessionStatement(tree):
                 await self._change_session(statement, tree)
             case ClusterStatement(AcceptLossTree()):
@@ -555,6 +571,7 @@ class Statements(Wing):
         read = self._runs.pages(run, start, [])
         shape, rows = await self._control.signalled(statement, found, read)
         await self._advisory.acted(statement, found, rows)
+        await self._notifications.acted(statement, found, rows)
         shape, session = await acted(statement, found, shape, rows, self._transactions.set)
         statement.check()  # it may have been among those that it has ended
         results = self._results(statement, shape)

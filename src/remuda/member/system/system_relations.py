@@ -29,6 +29,7 @@ from remuda.execution.context import SuppliedRows
 from remuda.member.base.access import HIDDEN_TEXT
 from remuda.member.base.core import Core
 from remuda.member.base.round import NO_ANSWER, PATIENCE, listed, no_answer
+from remuda.member.notifications.inbox import Inbox
 from remuda.member.sessions.statement import Statement
 from remuda.member.statements.index_service import IndexService
 from remuda.member.statements.statements import Statements
@@ -91,6 +92,7 @@ class SystemRelations:
         self._statistics = statistics
         self._sequences = statements.sequences
         self._cursors = statements.cursors
+        self._clients = statements.clients
         supplies = statements.supplies
         from_catalog = {
             INFORMATION_SCHEMA: information_schema.ROWS,
@@ -117,12 +119,15 @@ class SystemRelations:
             "pg_catalog.pg_settings": self._pg_settings,
             "pg_catalog.pg_cursors": self._pg_cursors,
             "pg_catalog.pg_sequences": self._pg_sequences,
+            "pg_catalog.pg_listening_channels": self._channels,
+            "pg_catalog.pg_notification_queue_usage": self._usage,
             **activities.suppliers(),
             **{f"pg_catalog.{name}": self._roles(name) for name in rows_of_roles(())},
         }
         for qualified, make_rows in live.items():
             schema, _, name = qualified.partition(".")
-            supplies.register(qualified, self._live(SYSTEM[schema][name], make_rows))
+            relation = SYSTEM[schema].get(name) or FUNCTIONS[name]
+            supplies.register(qualified, self._live(relation, make_rows))
         for qualified, make_pages in activities.paged().items():
             schema, _, name = qualified.partition(".")
             supplies.register(qualified, self._paged(SYSTEM[schema][name], make_pages))
@@ -359,6 +364,18 @@ class SystemRelations:
 
     async def _pg_cursors(self, statement: Statement) -> Iterable[Row]:
         return self._cursors.rows(statement)
+
+    async def _channels(self, statement: Statement) -> Iterable[Row]:
+        inbox = self._inbox(statement)
+        return [(channel,) for channel in (() if inbox is None else inbox.channels)]
+
+    async def _usage(self, statement: Statement) -> Iterable[Row]:
+        inbox = self._inbox(statement)
+        return [(0.0 if inbox is None else inbox.usage,)]
+
+    def _inbox(self, statement: Statement) -> Inbox | None:
+        client = self._clients.get(statement.channel)
+        return None if client is None else client.inbox
 
     async def _pg_settings(self, statement: Statement) -> Iterable[Row]:
         named = [(n, v, d, t, "postmaster") for n, v, d, t in self._all_settings(statement)]

@@ -79,7 +79,9 @@ MACROS: Final[dict[tuple[str, int], str]] = {
     ("row_security_active", 1): "false",
     ("pg_is_in_recovery", 0): "false",
     ("pg_relation_is_publishable", 1): "false",
-    ("pg_advisory_unlock_all", 0): "''",  # asyncpg's pool: no session holds such a lock
+    ("pg_notification_queue_usage", 0): (
+        "(SELECT pg_notification_queue_usage FROM pg_notification_queue_usage())"
+    ),
     ("pg_my_temp_schema", 0): "0::oid",
     ("pg_is_other_temp_schema", 1): "false",
     ("inet_client_addr", 0): "NULL::text",

@@ -1,6 +1,6 @@
 """Functions that act: ``pg_cancel_backend(pid)``, ``pg_terminate_backend(pid [, timeout])``,
-``set_config(name, value, local)``, ``pg_sleep(seconds)``, those of advisory locks, and
-``statement_statistics_reset()``, also as ``pg_stat_statements_reset()``.
+``set_config(name, value, local)``, ``pg_sleep(seconds)``, ``pg_notify(channel, payload)``, those of
+advisory locks, and ``statement_statistics_reset()``, also as ``pg_stat_statements_reset()``.
 
 They are no functions of the engine, which may compute a call twice, elsewhere or not at all. A call
 is an item of the outermost SELECT: the query gives its argument in its place (the pid, the value,
@@ -24,6 +24,7 @@ from remuda.sql.scope.statements import (
     AdvisoryWait,
     BackendSignal,
     ItemEffect,
+    NotifyCall,
     SettingChange,
     SignalKind,
     Sleep,
@@ -34,6 +35,7 @@ _CANCEL: Final = "pg_cancel_backend"
 _TERMINATE: Final = "pg_terminate_backend"
 _SET: Final = "set_config"
 _SLEEP: Final = "pg_sleep"
+_NOTIFY: Final = "pg_notify"
 _RESET: Final = "statement_statistics_reset"
 _PG_RESET: Final = "pg_stat_statements_reset"
 _UNLOCK_ALL: Final = "pg_advisory_unlock_all"
@@ -51,6 +53,7 @@ _ADVISORY: Final = {
 """By name: the act, whether the lock is shared, and whether it ends with the transaction."""
 _COUNTS: Final = {
     _CANCEL: (1,), _TERMINATE: (1, 2), _SET: (3,), _SLEEP: (1,), _RESET: (0,), _PG_RESET: (0,),
+    _NOTIFY: (2,),
     **{name: (0,) if name == _UNLOCK_ALL else (1, 2) for name in _ADVISORY},
 }  # fmt: skip
 _KINDS: Final = {
@@ -64,6 +67,7 @@ _EXAMPLES: Final = {
     _TERMINATE: "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE ...",
     _SET: "SELECT set_config('timezone', 'UTC', false)",
     _SLEEP: "SELECT pg_sleep(1.5)",
+    _NOTIFY: "SELECT pg_notify('orders', '42')",
     _RESET: "SELECT statement_statistics_reset()",
     _PG_RESET: "SELECT pg_stat_statements_reset()",
     **{name: f"SELECT {name}(42)" for name in _ADVISORY},
@@ -111,6 +115,9 @@ class EffectItems:
         alias = item.args["alias"] if isinstance(item, ast.Alias) else ast.name(name)
         if name in _ADVISORY:
             return ast.Alias(this=_lock_key(arguments), alias=alias)
+        if name == _NOTIFY:
+            texts = [ast.Cast(operand=a, to=ast.TypeName(this="text")) for a in arguments]
+            return ast.Alias(this=_array(texts), alias=alias)
         if not arguments:
             value: ast.Node = ast.Literal.number(0)
         else:
@@ -142,6 +149,8 @@ class EffectItems:
         name = _name(call)
         if name == _SLEEP:
             return Sleep(column)
+        if name == _NOTIFY:
+            return NotifyCall(column)
         if name in _ADVISORY:
             act, shared, of_transaction = _ADVISORY[name]
             tests = act in (AdvisoryAct.TRY, AdvisoryAct.UNLOCK)
@@ -163,6 +172,10 @@ class EffectItems:
             node,
             hint=f"Write {_EXAMPLES[_SET]}. The value may be computed.",
         )
+
+
+def _array(items: Sequence[ast.Node]) -> ast.Node:
+    return ast.Array(expressions=list(items))
 
 
 def _lock_key(arguments: Sequence[ast.Node]) -> ast.Node:

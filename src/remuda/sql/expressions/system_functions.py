@@ -426,6 +426,17 @@ def _blocking_pids(binder: ExpressionBinder, nodes: list[ast.Node], _node: ast.N
     return binder.bind(tree.root.rewritten(asked).expressions[0])
 
 
+_CHANNELS: Final = "SELECT ARRAY(SELECT pg_listening_channels FROM pg_listening_channels())"
+
+
+def _listening_channels(
+    binder: ExpressionBinder, _nodes: list[ast.Node], node: ast.Node
+) -> Expression:
+    tree = parse(_CHANNELS).tree
+    assert isinstance(tree, QueryTree)
+    return binder.surroundings.set_function("unnest", tree.root.expressions, node)
+
+
 def _serial_sequence(
     binder: ExpressionBinder, nodes: list[ast.Node], _node: ast.Node
 ) -> Expression:
@@ -466,6 +477,7 @@ FUNCTIONS: Final[dict[str, tuple[tuple[int, ...], Function]]] = {
     "pg_typeof": ((1,), _type_of),
     "pg_backend_pid": ((0,), _backend_pid),
     "pg_blocking_pids": ((1,), _blocking_pids),
+    "pg_listening_channels": ((0,), _listening_channels),
     "format_type": ((2,), _format_type),
     "pg_get_constraintdef": ((1, 2), _constraint_definition),
     "pg_get_indexdef": ((1, 3), _index_definition),

@@ -1,4 +1,5 @@
-"""SET, RESET, SHOW of settings, PREPARE, EXECUTE, DEALLOCATE, DISCARD, UNLISTEN, ANALYZE."""
+"""SET, RESET, SHOW of settings, PREPARE, EXECUTE, DEALLOCATE, DISCARD, LISTEN, NOTIFY, UNLISTEN,
+ANALYZE."""
 
 from __future__ import annotations
 
@@ -20,6 +21,8 @@ from remuda.sql.trees.session import (
     DeallocateTree,
     DiscardTree,
     ExecuteTree,
+    ListenTree,
+    NotifyTree,
     PrepareTree,
     SessionTree,
     SetTree,
@@ -36,6 +39,8 @@ WORDS: Final = (
     "execute",
     "deallocate",
     "discard",
+    "listen",
+    "notify",
     "unlisten",
     "analyze",
     "vacuum",
@@ -81,6 +86,12 @@ class SessionParser(TokenReader):
                 return self._deallocate()
             case "discard":
                 return self._discard()
+            case "listen":
+                channel = self.name()
+                self.end()
+                return ListenTree(channel.text)
+            case "notify":
+                return self._notify()
             case "unlisten":
                 return self._unlisten()
             case "vacuum":
@@ -281,10 +292,16 @@ class SessionParser(TokenReader):
         return self.fail("Supported: DISCARD ALL, PLANS, SEQUENCES, TEMP.")
 
     def _unlisten(self) -> UnlistenTree:
-        if not self.accept("*"):
-            self.name()
+        channel = None if self.accept("*") else self.name().text
         self.end()
-        return UnlistenTree()
+        return UnlistenTree(channel)
+
+    def _notify(self) -> NotifyTree:
+        channel, payload = self.name().text, ""
+        if self.accept(","):
+            payload = self.string("The payload is a text; pg_notify() takes expressions.").text
+        self.end()
+        return NotifyTree(channel, payload)
 
     # --- statistics ---
 

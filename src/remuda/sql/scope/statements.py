@@ -141,7 +141,18 @@ class AdvisoryTest(AdvisoryCall):
     shows: ClassVar[SqlType | None] = BOOLEAN
 
 
-ItemEffect: TypeAlias = BackendSignal | SettingChange | Sleep | AdvisoryWait | AdvisoryTest
+@dataclass(frozen=True, slots=True)
+class NotifyCall:
+    """``column`` of a result has the channel and the payload of ``pg_notify`` as an array; its
+    places get empty texts."""
+
+    shows: ClassVar[SqlType | None] = VARCHAR
+    column: int
+
+
+ItemEffect: TypeAlias = (
+    BackendSignal | SettingChange | Sleep | AdvisoryWait | AdvisoryTest | NotifyCall
+)
 
 
 @dataclass(frozen=True, slots=True)

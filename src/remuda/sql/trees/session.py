@@ -75,9 +75,23 @@ class DiscardTree:
 
 
 @dataclass(frozen=True, slots=True)
-class UnlistenTree:
-    """A session listens to no channel, so there is nothing to end."""
+class ListenTree:
+    channel: str
+    reads_only: Literal[False] = False
 
+
+@dataclass(frozen=True, slots=True)
+class UnlistenTree:
+    """``channel`` None: all."""
+
+    channel: str | None
+    reads_only: Literal[False] = False
+
+
+@dataclass(frozen=True, slots=True)
+class NotifyTree:
+    channel: str
+    payload: str
     reads_only: Literal[False] = False
 
 
@@ -89,6 +103,8 @@ SessionTree: TypeAlias = (
     | DeallocateTree
     | DiscardTree
     | CursorTree
+    | ListenTree
     | UnlistenTree
+    | NotifyTree
     | TransactionTree
 )
