@@ -7,6 +7,7 @@ import math
 import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from decimal import Decimal
+from functools import lru_cache
 from itertools import pairwise
 from typing import Any, Final
 
@@ -412,6 +413,15 @@ _INFERRED: Final[tuple[tuple[type, SqlType], ...]] = (
 
 
 _USUAL: Final = {bool: sql.BOOLEAN, int: sql.BIGINT, float: sql.DOUBLE, str: sql.VARCHAR}
+_USUAL_LISTS: Final = 1024
+
+
+@lru_cache(maxsize=_USUAL_LISTS)
+def usual_types(classes: tuple[type, ...]) -> tuple[SqlType, ...] | None:
+    """The SQL types of objects of these classes; NULL for None. None: the class does not tell."""
+    found = [sql.NULL if each is type(None) else _USUAL.get(each) for each in classes]
+    types = tuple([each for each in found if each is not None])
+    return types if len(types) == len(found) else None
 
 
 # --- many physical values <-> Arrow -----------------------------------------------------------

@@ -123,7 +123,8 @@ class ClientSession:
 
     def of(self, user: str, pid: int) -> ClientSession:
         """The same session, as that of a user and a connection."""
-        return replace(self, user=user, pid=pid, database=DATABASE)
+        kept = self.defaults, self.numbers, self.temporary
+        return ClientSession(self.values, self.prepared, user, pid, DATABASE, *kept)
 
     def with_numbers(self, taken: Mapping[int, int]) -> ClientSession:
         """With the last numbers of more sequences, in the order of their taking."""

@@ -304,7 +304,7 @@ class Core:
                 options = whole.after(time.monotonic() - began)
             stream = ResultStream(text, self.clock, header, self.keep_session)
             context = self.clock.context(self.members.view.number)
-            body = requests.run_query(start, parameters, types, options, context)
+            body = requests.run_query(start, parameters, options, context)
             if shared.settings:
                 body += requests.session_part(shared.settings)
             if OPENTELEMETRY in sys.modules:

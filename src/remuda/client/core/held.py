@@ -126,9 +126,9 @@ async def run_held(  # noqa: PLR0917 (as Core.execute)
             hint="ROLLBACK, and begin it again.",
         )
     stream = ResultStream(text, core.clock, header, core.keep_session)
-    body = requests.prologue(handle or text, types, 0)
+    start = requests.prologue(handle or text, types, 0)
     context = core.clock.context(core.view.number)
-    body = requests.run_query(body, parameters, types, options, context)
+    body = requests.run_query(start, parameters, options, context)
     body += requests.session_part(core.shared.settings) + requests.transaction_part(held.name)
     body += trace_part()
     try:

@@ -25,7 +25,7 @@ from remuda.query.ids import QueryId
 from remuda.rpc import codec, point_encoding
 from remuda.rpc.frame import varint
 from remuda.rpc.messages import common_pb2, user_pb2
-from remuda.rpc.packing import packer
+from remuda.rpc.packing import RowPacker, packer
 from remuda.rpc.point_encoding import context_rest, encode_clock, encode_context, field
 from remuda.rpc.request import Body
 
@@ -428,12 +428,19 @@ class PreparedPlan:
     route: Route | None
 
 
+class Prologue(NamedTuple):
+    """The beginning of a RUN_QUERY, and how its parameters are packed (None: it has none)."""
+
+    message: bytes
+    parameters: RowPacker | None
+
+
 NO_OPTIONS = RunOptions()
 _PROLOGUES_KEPT = 1024
 
 
 @lru_cache(maxsize=_PROLOGUES_KEPT)
-def prologue(statement: str | bytes, types: tuple[SqlType, ...], form: int) -> bytes:
+def prologue(statement: str | bytes, types: tuple[SqlType, ...], form: int) -> Prologue:
     """The part that is the same whenever a statement runs: its text, or its handle (bytes), the
     types of its parameters, and the form of its answers as far as the client knows it (0: it does
     not)."""
@@ -447,21 +454,20 @@ def prologue(statement: str | bytes, types: tuple[SqlType, ...], form: int) -> b
     body.parameter_types = codec.encode_types(types)
     if form:
         body.known_form = form
-    return body.SerializeToString()
+    return Prologue(body.SerializeToString(), packer(types) if types else None)
 
 
 def run_query(
-    start: bytes,
+    start: Prologue,
     parameters: Sequence[PhysicalValue],
-    types: tuple[SqlType, ...],
     options: RunOptions,
     context: bytes,
 ) -> bytes:
     """RUN_QUERY of a statement with this ``prologue``. The answer is QUERY_ANSWER, or else
     QUERY_HANDLE, then the results."""
-    parts = [start]
-    if types:
-        row = packer(types).pack(parameters)
+    parts = [start.message]
+    if start.parameters is not None:
+        row = start.parameters.pack(parameters)
         parts.append(field(point_encoding.RUN_PARAMETERS, row))
     parts.append(field(point_encoding.RUN_CONTEXT, context))
     if options is not NO_OPTIONS:

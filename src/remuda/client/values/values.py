@@ -7,7 +7,13 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from remuda.datatypes.sql import NULL, SqlType
-from remuda.datatypes.values import PhysicalValue, infer_type, require_unicode, to_physical
+from remuda.datatypes.values import (
+    PhysicalValue,
+    infer_type,
+    require_unicode,
+    to_physical,
+    usual_types,
+)
 from remuda.errors import (
     DataError,
     InputError,
@@ -25,6 +31,9 @@ _PERCENT: Final = re.compile(r"%s|%\(\w+\)s")
 
 def parameters_of(values: Sequence[Any]) -> tuple[list[PhysicalValue], tuple[SqlType, ...]]:
     """Physical values and the types that the values themselves suggest."""
+    usual = usual_types(tuple(map(type, values)))
+    if usual is not None:
+        return typed_parameters(values, usual) if usual else [], usual
     types = []
     for number, value in enumerate(values, start=1):
         try:

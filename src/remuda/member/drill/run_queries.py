@@ -44,6 +44,8 @@ class Asked(NamedTuple):
     """The parts of a RUN_QUERY. ``types`` are those that the client gives its values."""
 
     request: Request
+    client: Client | None
+    """None: it has gone."""
     message: user_pb2.RunQuery
     text: str
     types: tuple[SqlType, ...]
@@ -96,7 +98,7 @@ class RunQueries(Wing):
         alone = alone and not chooses_engine(message.session, text)
         alone = alone and b'"timezone"' not in message.session
         alone = alone and b'"search_path"' not in message.session
-        asked = Asked(request, message, text, types, values)
+        asked = Asked(request, client, message, text, types, values)
         if alone and self._run_shortly(asked):
             return
         self._run(asked, local=local)
@@ -131,11 +133,11 @@ class RunQueries(Wing):
         has failed."""
         problem: RemudaError | None = None
         try:
-            asked = Asked(request, message, text_of(message), (), ())
+            asked = Asked(request, client, message, text_of(message), (), ())
             statement = self._statement(asked, client.session)
         except RemudaError as error:
             problem = error
-            statement = self._statement(Asked(request, message, "", (), ()), NO_SESSION)
+            statement = self._statement(Asked(request, client, message, "", (), ()), NO_SESSION)
         self._accept(request, statement)
         self._core.spawn(self._run_after_handle(statement, problem), "statement")
 
@@ -219,26 +221,26 @@ class RunQueries(Wing):
     def _statement(self, asked: Asked, session: ClientSession) -> Statement:
         """Raises what is wrong with a text in Drill's dialect."""
         request, message, text = asked.request, asked.message, asked.text
-        client = self._clients.get(request.channel)
+        client, logged_in = asked.client, request.user
         stock = client is not None and client.stock
         name = client.transaction if client is not None and stock else message.transaction
         core, channel, query = self._core, request.channel, self._queries.new_id()
         transaction: OpenTransaction | None = None
         lost: RemudaError | None = None
         if name:
-            transaction, lost = self._statements.transaction(name, channel, request.user)
+            transaction, lost = self._statements.transaction(name, channel, logged_in)
         sent, session = session, session if transaction is None else transaction.session(session)
         timeout, rows_max = core.config.query_timeout, None
         if session.values:
             timeout, rows_max = session.timeout or timeout, session.rows_max
             if session.drill:
-                text = postgres_text(text, session, core.access.catalog(request.user))
+                text = postgres_text(text, session, core.access.catalog(logged_in))
         if message.HasField("timeout"):
             timeout = message.timeout
-        user, pid = request.user or session.user, 0 if client is None else client.pid
+        user, pid = logged_in or session.user, 0 if client is None else client.pid
         found = Statement(
             channel=channel,
-            user=request.user,
+            user=logged_in,
             wire=lambda shape: RpcWire(core, channel, query, shape),
             query=query,
             text=text,
