@@ -277,8 +277,12 @@ def varchar(length: int | None = None) -> SqlType:
     return SqlType(Kind.VARCHAR, length=length)
 
 
+BPCHAR_LENGTH = 10_485_760
+"""The type CHAR of this length, the greatest, is that of bpchar without a length."""
+
+
 def char(length: int) -> SqlType:
-    """CHAR of at most ``length`` characters. Values are kept as given, not padded."""
+    """CHAR of at most ``length`` characters. Blanks at the end of a value are not kept."""
     return SqlType(Kind.CHAR, length=length)
 
 

@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from remuda.datatypes.buffers import values_of
-from remuda.datatypes.sql import Kind, SqlType, has_moments
+from remuda.datatypes.sql import BPCHAR_LENGTH, Kind, SqlType, has_moments
 from remuda.datatypes.times.calendar import offset_text
 from remuda.datatypes.times.session_zones import UTC, session_zone
 from remuda.datatypes.times.zone_columns import offsets
@@ -143,7 +143,17 @@ def value_encoder(sql_type: SqlType, form: int, zone: str = UTC) -> Encoder:
     special = catalog_encoder(sql_type, form)
     if special is not None:
         return special
+    width = _width(sql_type)
+    if width:
+        return lambda value: value.ljust(width).encode("utf-8", "surrogatepass")
     return binary_encoder(sql_type) if form else _text_encoder(sql_type, zone)
+
+
+def _width(sql_type: SqlType) -> int:
+    """How many characters a value has for clients; 0: as many as are stored. The blanks at the end
+    of a CHAR(n) are not stored; bpchar has none."""
+    padded = sql_type.kind is Kind.CHAR and sql_type.length != BPCHAR_LENGTH
+    return sql_type.length or 0 if padded else 0
 
 
 def _text_encoder(sql_type: SqlType, zone: str) -> Encoder:
@@ -152,6 +162,9 @@ def _text_encoder(sql_type: SqlType, zone: str) -> Encoder:
 
 @lru_cache(maxsize=1024)
 def column_encoder(sql_type: SqlType, form: int, zone: str = UTC) -> ColumnEncoder:
+    width = _width(sql_type)
+    if width:
+        return _any_array(lambda array: pc.utf8_rpad(array, width).cast(pa.binary()))
     known = (_BINARY if form else _TEXT).get(sql_type.kind)
     write = binary_encoder(sql_type) if form else _text_encoder(sql_type, zone)
     general = _one_by_one(sql_type, write)

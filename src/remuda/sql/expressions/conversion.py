@@ -321,7 +321,7 @@ class Converter:
         """Constants take the type of the other side where that is exact, so that columns stay bare:
         ``price < 24`` compares DECIMAL(15,2) with 24.00, a DATE column is
         compared with a DATE even if the constant is a midnight TIMESTAMP."""
-        adapted = _without_padding([self._refreshed(e) for e in expressions])
+        adapted = self._without_padding([self._refreshed(e) for e in expressions])
         others = {e.type for e in adapted if not isinstance(e, Literal) and not is_untyped(e)}
         if len(others) != 1:
             return adapted
@@ -332,6 +332,23 @@ class Converter:
                 if exact is not None:
                     adapted[index] = exact
         return adapted
+
+    def _without_padding(self, expressions: list[Expression]) -> list[Expression]:
+        """Beside CHAR, blanks at the end of a constant, of a parameter without a type or of a
+        VARCHAR(n) mean nothing (text keeps them)."""
+        if all(e.type.kind is not Kind.CHAR for e in expressions):
+            return expressions
+        found: list[Expression] = []
+        for expression in expressions:
+            bare = expression
+            if isinstance(bare, Literal) and is_untyped(bare) and isinstance(bare.value, str):
+                bare = Literal(bare.type, bare.value.rstrip(" "))
+            elif isinstance(bare, Parameter) and is_untyped(bare):
+                bare = _trimmed(self.typed(bare, VARCHAR, None))
+            elif bare.type.kind is Kind.VARCHAR and bare.type.length is not None:
+                bare = _trimmed(bare)
+            found.append(bare)
+        return found
 
     def _refreshed(self, expression: Expression) -> Expression:
         """A parameter may have been typed by another occurrence since it was bound."""
@@ -430,20 +447,8 @@ class Converter:
         )
 
 
-def _without_padding(expressions: list[Expression]) -> list[Expression]:
-    """Beside CHAR, blanks at the end of a constant or of a VARCHAR(n) mean nothing (text keeps
-    them)."""
-    if all(e.type.kind is not Kind.CHAR for e in expressions):
-        return expressions
-    found: list[Expression] = []
-    for expression in expressions:
-        bare = expression
-        if isinstance(bare, Literal) and is_untyped(bare) and isinstance(bare.value, str):
-            bare = Literal(bare.type, bare.value.rstrip(" "))
-        elif bare.type.kind is Kind.VARCHAR and bare.type.length is not None:
-            bare = Call(bare.type, "rtrim", (bare, Literal(VARCHAR, " ")))
-        found.append(bare)
-    return found
+def _trimmed(expression: Expression) -> Expression:
+    return Call(expression.type, "rtrim", (expression, Literal(VARCHAR, " ")))
 
 
 def _is_null(expression: Expression) -> bool:

@@ -7,6 +7,7 @@ from typing import Final
 from remuda.datatypes.sql import (
     BIGINT,
     BOOLEAN,
+    BPCHAR_LENGTH,
     BYTEA,
     DATE,
     DECIMAL_PRECISION_MAX,
@@ -87,7 +88,7 @@ _TEXT: Final = {
 DECIMAL_NAMES: Final = ("decimal", "numeric", "dec")
 TYPE_NAMES: Final = tuple(sorted({*_SIMPLE, *_TEXT, *DECIMAL_NAMES}))
 
-LENGTH_MAX: Final = 10_485_760
+LENGTH_MAX: Final = BPCHAR_LENGTH
 BARE_SCALE: Final = 16
 """Digits after the point of a DECIMAL of which nothing is said: as many as quotients have."""
 
