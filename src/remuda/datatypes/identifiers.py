@@ -35,6 +35,11 @@ def quoted_name(name: str) -> str:
     """A name as an identifier of SQL, in quotes where it needs them: PostgreSQL's quote_ident."""
     if _PLAIN.match(name) and name not in _KEYWORDS:
         return name
+    return in_quotes(name)
+
+
+def in_quotes(name: str) -> str:
+    """A name as an identifier in quotes."""
     return '"' + name.replace('"', '""') + '"'
 
 

@@ -19,6 +19,7 @@ from remuda.sql.changes.truncate import bind_truncate
 from remuda.sql.definitions.alter import bind_alter
 from remuda.sql.definitions.analyze import bind_analyze
 from remuda.sql.definitions.comments import bind_comment
+from remuda.sql.definitions.deferred import refuse_to_defer
 from remuda.sql.definitions.index_definitions import bind_create_index, bind_drop_index
 from remuda.sql.definitions.namespaces import bind_schema
 from remuda.sql.definitions.schemas import bind_create, bind_drop, bind_show
@@ -73,6 +74,7 @@ from remuda.sql.trees.session import (
     ListenTree,
     NotifyTree,
     PrepareTree,
+    SetConstraintsTree,
     SetTree,
     ShowSettingTree,
     UnlistenTree,
@@ -204,6 +206,9 @@ def _bind_other(context: Context, parsed: ParsedStatement) -> BoundStatement:
             return bind_drop_index(context, tree)
         case SetTree() | ShowSettingTree() | PrepareTree() | ExecuteTree() as tree:
             return SessionStatement(tree)
+        case SetConstraintsTree() as tree:
+            refuse_to_defer(context, tree)
+            return SessionStatement(tree)
         case (
             DeallocateTree()
             | DiscardTree()
@@ -211,11 +216,8 @@ def _bind_other(context: Context, parsed: ParsedStatement) -> BoundStatement:
             | CloseTree()
             | ListenTree()
             | NotifyTree()
-            | UnlistenTree() as tree
-        ):
-            return SessionStatement(tree)
-        case (
-            BeginTree()
+            | UnlistenTree()
+            | BeginTree()
             | CommitTree()
             | RollbackTree()
             | SetTransactionTree()

@@ -43,6 +43,7 @@ from remuda.sql.trees.session import (
     NotifyTree,
     PrepareTree,
     SessionTree,
+    SetConstraintsTree,
     SetTree,
     ShowSettingTree,
     UnlistenTree,
@@ -81,6 +82,8 @@ class Sessions:
                         for each in self._discard:
                             each(statement.channel)
                     return _discarded(session, what), f"DISCARD {what}"
+                case SetConstraintsTree():
+                    return session, "SET CONSTRAINTS"
                 case _:
                     raise AssertionError(f"{type(tree).__name__} gives rows")
         except RemudaError as error:
@@ -188,7 +191,8 @@ def shown_settings(statement: Statement, tree: ShowSettingTree) -> Answer:
 
 def _located(error: RemudaError, statement: Statement, tree: SessionTree) -> RemudaError:
     """With the place of the name, if the error has none yet."""
-    if isinstance(tree, DiscardTree | ListenTree | NotifyTree | UnlistenTree):
+    silent = DiscardTree | ListenTree | NotifyTree | UnlistenTree | SetConstraintsTree
+    if isinstance(tree, silent):
         return error
     if error.position is None and error.statement is None:
         return error.at(tree.position, statement.text)

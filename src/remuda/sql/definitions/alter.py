@@ -38,6 +38,7 @@ from remuda.errors import (
 )
 from remuda.sql.definitions.added_keys import with_key
 from remuda.sql.definitions.constraints import bind_default, condition_columns, default_of
+from remuda.sql.definitions.conversions import converts_itself
 from remuda.sql.definitions.generated import (
     altered_generation,
     check_generated,
@@ -46,7 +47,7 @@ from remuda.sql.definitions.generated import (
     refuse_new_type,
     without_dependents,
 )
-from remuda.sql.definitions.index_definitions import index_in
+from remuda.sql.definitions.index_definitions import bind_rename_index, index_in
 from remuda.sql.definitions.map_options import with_settings
 from remuda.sql.definitions.namespaces import bind_place
 from remuda.sql.definitions.renames import with_renamed_checks, with_renamed_views
@@ -143,6 +144,8 @@ class _Alteration:
 def bind_alter(context: Context, tree: AlterTree, bind: BindQuery) -> CatalogStatement:
     tag = f"ALTER {tree.kind}"
     version = context.catalog.version
+    if tree.kind == "INDEX":
+        return bind_rename_index(context, tree)
     if context.relation(tree.name) is None and tree.if_exists:
         skipped = not_there("relation", tree.name.text)
         return CatalogStatement(tag, version, (), notices=(skipped,))
@@ -486,19 +489,20 @@ def _change_type(work: _Alteration, action: ChangeType) -> None:
     except NotSupported as problem:
         raise placed(work.context, problem, action.name) from None
     same = column.type == action.type  # but for digits of seconds
-    if same and str(column.type) == str(action.type) and action.using is None:
+    computed = not converts_itself(work.context, action)
+    if same and str(column.type) == str(action.type) and not computed:
         return
     text = column.type.is_text and action.type.is_text
     key = column.name in work.schema.key and not (same or text)
     convert = widening(column.type, action.type)
     if not same and any(column.name in index.names for index in work.schema.uniques):
         _keep_distinct(work, column, action)
-    if key or action.using is not None or convert is None:
+    if key or computed or convert is None:
         why = (
             "the type of a key column cannot be changed"
             if key
-            else "USING is not supported"
-            if action.using is not None
+            else "USING is supported for a cast of the column to its new type alone"
+            if computed
             else f'column "{column.name}" of type {column.type} cannot become {action.type}: '
             "some value might not fit"
         )

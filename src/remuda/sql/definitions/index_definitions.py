@@ -3,8 +3,10 @@ catalog."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Final
 
+from remuda.catalog.edits import PutMap
 from remuda.catalog.indexes import check
 from remuda.catalog.pg_objects import METHODS
 from remuda.catalog.pg_operator_classes import accepts
@@ -23,13 +25,14 @@ from remuda.sql.definitions.schemas import map_of
 from remuda.sql.scope.context import Context
 from remuda.sql.scope.notices import Notice, not_there
 from remuda.sql.scope.statements import (
+    CatalogStatement,
     CreateIndexStatement,
     DropIndexStatement,
     told,
 )
 from remuda.sql.text.suggest import did_you_mean
 from remuda.sql.trees.names import Name
-from remuda.sql.trees.syntax import CreateIndexTree, DropIndexTree
+from remuda.sql.trees.syntax import AlterTree, CreateIndexTree, DropIndexTree, Rename
 
 NAME_LENGTH_MAX: Final = 255
 
@@ -168,3 +171,38 @@ def bind_drop_index(context: Context, tree: DropIndexTree) -> DropIndexStatement
                 hint=did_you_mean(name.text, every),
             )
     return DropIndexStatement(tuple(found), tree.if_exists, tuple(notices))
+
+
+def bind_rename_index(context: Context, tree: AlterTree) -> CatalogStatement:
+    """``ALTER INDEX name RENAME TO name``. A constraint is called as its index."""
+    (action,) = tree.actions
+    assert isinstance(action, Rename)
+    version = context.catalog.version
+    schema = find_index(context, tree.name)
+    if schema is None and tree.if_exists:
+        skipped = not_there("relation", tree.name.text)
+        return CatalogStatement("ALTER INDEX", version, (), notices=(skipped,))
+    if schema is None:
+        raise UndefinedObject(
+            f'index "{tree.name.shown}" does not exist',
+            position=tree.name.position,
+            statement=context.text,
+        )
+    old, new = tree.name.text, action.new.text
+    if index_in(context, schema.namespace, new) is not None:
+        raise DuplicateObject(
+            f'index "{new}" exists already', position=action.new.position, statement=context.text
+        )
+    if len(new) > NAME_LENGTH_MAX:
+        raise InvalidDefinition(
+            f"the name of an index has 1 to {NAME_LENGTH_MAX} characters",
+            position=action.new.position,
+            statement=context.text,
+        )
+    key = schema.added_key
+    renamed = replace(
+        schema,
+        key_name=new if key is not None and key.name == old else schema.key_name,
+        indexes=tuple(replace(i, name=new) if i.name == old else i for i in schema.indexes),
+    )
+    return CatalogStatement("ALTER INDEX", version, (PutMap(renamed),))

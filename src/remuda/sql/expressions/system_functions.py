@@ -21,7 +21,7 @@ from remuda.catalog.pg_objects import (
 )
 from remuda.catalog.pg_routines import KIND_AGGREGATE, Routine, function_text
 from remuda.catalog.pg_types import ALL_DIGITS, BY_NAME, OBJECTS, SPANS
-from remuda.datatypes.identifiers import quoted_name
+from remuda.datatypes.identifiers import in_quotes, quoted_name
 from remuda.datatypes.schema import ViewDefinition
 from remuda.datatypes.sql import (
     BIGINT,
@@ -450,9 +450,11 @@ def _serial_sequence(
     branches: list[tuple[Expression, Expression]] = []
     for schema in holder.maps:
         quoted = f"{quoted_name(schema.namespace)}.{quoted_name(schema.local)}"
+        space, local = in_quotes(schema.namespace), in_quotes(schema.local)
         written = [shown_as[schema.oid], quoted, f"{schema.namespace}.{schema.local}"]
+        written += [f"{space}.{local}", f"{quoted_name(schema.namespace)}.{local}"]
         if "." not in shown_as[schema.oid]:
-            written.append(schema.local)
+            written += [schema.local, local]
         tables = tuple(map(_text, dict.fromkeys(written)))
         for owner in schema.columns:
             for link in owner.sequences[:1]:

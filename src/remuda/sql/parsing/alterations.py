@@ -76,6 +76,8 @@ class AlterParser(ElementReader):
             return read_alter_schema(self)
         if self.accept("sequence"):
             return read_alter_sequence(self)
+        if self.accept("index"):
+            return self._alter_index()
         kind: Literal["TABLE", "VIEW"] = "TABLE"
         if self.accept("view"):
             kind = "VIEW"
@@ -88,7 +90,8 @@ class AlterParser(ElementReader):
             )
         elif not (self.accept("table") or self.accept("mapping")):
             self.unsupported(
-                f"ALTER {self.word().upper()}".rstrip(), "ALTER TABLE, ALTER VIEW, ALTER SEQUENCE"
+                f"ALTER {self.word().upper()}".rstrip(),
+                "ALTER TABLE, ALTER VIEW, ALTER SEQUENCE, ALTER INDEX",
             )
         if_exists = self.accept("if", "exists")
         if kind == "TABLE":
@@ -179,6 +182,15 @@ class AlterParser(ElementReader):
         if what == "constraint":
             return DropConstraint(name, if_exists)
         return DropColumn(name, if_exists, cascade)
+
+    def _alter_index(self) -> AlterTree:
+        if_exists = self.accept("if", "exists")
+        name = self.map_name()
+        if not self.accept("rename", "to"):
+            self.unsupported("this form of ALTER INDEX", "ALTER INDEX name RENAME TO name")
+        action = Rename("RELATION", None, self.name())
+        self.end()
+        return AlterTree("INDEX", name, if_exists, (action,))
 
     def _alter_column(self) -> Action:
         self.accept("column")

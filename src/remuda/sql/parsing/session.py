@@ -25,6 +25,7 @@ from remuda.sql.trees.session import (
     NotifyTree,
     PrepareTree,
     SessionTree,
+    SetConstraintsTree,
     SetTree,
     ShowSettingTree,
     UnlistenTree,
@@ -103,7 +104,9 @@ class SessionParser(TokenReader):
 
     # --- settings ---
 
-    def _set(self) -> SetTree | SetTransactionTree:
+    def _set(self) -> SetTree | SetTransactionTree | SetConstraintsTree:
+        if self.accept("constraints"):
+            return self._constraints()
         if self.accept("transaction"):
             return self._transaction(session=False)
         if self.accept("session", "characteristics"):
@@ -290,6 +293,13 @@ class SessionParser(TokenReader):
                 self.end()
                 return DiscardTree(word)
         return self.fail("Supported: DISCARD ALL, PLANS, SEQUENCES, TEMP.")
+
+    def _constraints(self) -> SetConstraintsTree:
+        names = None if self.accept("all") else self.listed(self.map_name)
+        if not self.accept("deferred"):
+            self.expect("immediate", hint="Write DEFERRED or IMMEDIATE.")
+        self.end()
+        return SetConstraintsTree(names)
 
     def _unlisten(self) -> UnlistenTree:
         channel = None if self.accept("*") else self.name().text

@@ -10,6 +10,7 @@ from remuda.datatypes.sql import SqlType
 from remuda.errors import Position
 from remuda.sql.trees import ast
 from remuda.sql.trees.cursors import CursorTree
+from remuda.sql.trees.names import Name
 from remuda.sql.trees.transaction import TransactionTree
 
 
@@ -95,6 +96,15 @@ class NotifyTree:
     reads_only: Literal[False] = False
 
 
+@dataclass(frozen=True, slots=True)
+class SetConstraintsTree:
+    """SET CONSTRAINTS; ``names`` None: ALL. All constraints are checked at once, and none can be
+    deferred."""
+
+    names: tuple[Name, ...] | None
+    reads_only: Literal[False] = False
+
+
 SessionTree: TypeAlias = (
     SetTree
     | ShowSettingTree
@@ -106,5 +116,6 @@ SessionTree: TypeAlias = (
     | ListenTree
     | UnlistenTree
     | NotifyTree
+    | SetConstraintsTree
     | TransactionTree
 )

@@ -357,7 +357,9 @@ Action: TypeAlias = (
 
 @dataclass(frozen=True, slots=True)
 class AlterTree:
-    kind: Literal["TABLE", "VIEW", "SEQUENCE"]
+    """``kind`` INDEX: its one action is Rename."""
+
+    kind: Literal["TABLE", "VIEW", "SEQUENCE", "INDEX"]
     name: Name
     if_exists: bool
     actions: tuple[Action, ...]
