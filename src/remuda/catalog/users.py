@@ -22,7 +22,13 @@ from typing import Any, Final
 
 from remuda.catalog.passwords import PasswordHash, parse_hash
 from remuda.datatypes.schema import PUBLIC, prefix
-from remuda.errors import DuplicateObject, InputError, InsufficientPrivilege, UndefinedObject
+from remuda.errors import (
+    DuplicateObject,
+    InputError,
+    InsufficientPrivilege,
+    NotSupported,
+    UndefinedObject,
+)
 from remuda.formats import USERS_FILE
 
 ALL: Final = "*"
@@ -84,6 +90,19 @@ def lacking(user: str, role: Role, name: str) -> InsufficientPrivilege:
         f'user "{user}" lacks the role {role.value} on {scope}',
         hint=f"An administrator may give it: remuda user grant {user} {role.value} "
         f"{'--all' if name == ALL else f'--map {name}'}",
+    )
+
+
+def differing(user: str, role: Role, scope: str, statement: str) -> NotSupported:
+    """The refusal of a GRANT or REVOKE that would have to change the users' file."""
+    verb = statement.lower()
+    where = "--all" if scope == ALL else f"--map '{scope}'"
+    has = "lacks" if verb == "grant" else "has"
+    return NotSupported(
+        f'{statement} does not change the users\' file, and user "{user}" {has} the role '
+        f"{role.value} on {_shown(scope)}",
+        hint=f"Change the file of each member: remuda user {verb} {user} {role.value} {where}."
+        + (" A role may come from its schema, from all maps, or from admin." * (verb == "revoke")),
     )
 
 

@@ -56,6 +56,7 @@ from remuda.sql.scope.statements import (
     ExplainStatement,
     InsertStatement,
     ItemEffect,
+    PrivilegeStatement,
     Repeats,
     SessionStatement,
     ShowStatement,
@@ -229,6 +230,7 @@ Planned: TypeAlias = (
     | SnapshotStatement
     | ClusterStatement
     | CancelStatement
+    | PrivilegeStatement
     | CreateIndexStatement
     | DropIndexStatement
 )

@@ -39,6 +39,7 @@ from remuda.sql.scope.statements import (
     DropIndexStatement,
     ExplainStatement,
     InsertStatement,
+    PrivilegeStatement,
     ShowStatement,
     SnapshotStatement,
     TruncateStatement,
@@ -118,7 +119,7 @@ def _needs(statement: BoundStatement, catalog: Catalog) -> Iterator[Need]:
             yield from _needs(source, catalog)
         case TruncateStatement(schema=schema):
             yield Need(Role.WRITE, schema.name)
-        case SnapshotStatement() | ClusterStatement():
+        case SnapshotStatement() | ClusterStatement() | PrivilegeStatement():
             yield Need(Role.ADMIN, ALL)
         case AnalyzeStatement(maps=maps):
             yield from (Need(Role.WRITE, schema.name) for schema in maps)

@@ -22,6 +22,7 @@ from remuda.sql.definitions.comments import bind_comment
 from remuda.sql.definitions.deferred import refuse_to_defer
 from remuda.sql.definitions.index_definitions import bind_create_index, bind_drop_index
 from remuda.sql.definitions.namespaces import bind_schema
+from remuda.sql.definitions.privileges import bind_privileges
 from remuda.sql.definitions.schemas import bind_create, bind_drop, bind_show
 from remuda.sql.definitions.sequences import bind_sequence
 from remuda.sql.expressions.expressions import ExpressionBinder, Forbidding
@@ -66,6 +67,7 @@ from remuda.sql.trees.namespaces import (
     CreateSchemaTree,
     DropSchemaTree,
 )
+from remuda.sql.trees.privileges import PrivilegeTree
 from remuda.sql.trees.sequences import AlterSequenceTree, CreateSequenceTree
 from remuda.sql.trees.session import (
     DeallocateTree,
@@ -230,10 +232,18 @@ def _bind_other(context: Context, parsed: ParsedStatement) -> BoundStatement:
             return SnapshotStatement(tree)
         case RestoreSnapshotTree() | ExpireSnapshotTree() | DropSnapshotTree() as tree:
             return SnapshotStatement(tree)
+        case _:
+            return _bind_for_cluster(context, parsed)
+
+
+def _bind_for_cluster(context: Context, parsed: ParsedStatement) -> BoundStatement:
+    match parsed.tree:
         case AcceptLossTree() | DrainTree() | ResetStatementsTree() | LogLevelTree() as tree:
             return ClusterStatement(tree)
         case CancelTree() as tree:
             return CancelStatement(tree)
+        case PrivilegeTree() as tree:
+            return bind_privileges(context, tree)
         case _:
             raise AssertionError(f"{type(parsed.tree).__name__} is bound elsewhere")
 

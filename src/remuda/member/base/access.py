@@ -12,14 +12,15 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final
 
 from remuda.catalog.catalog import Catalog
-from remuda.catalog.users import ALL, Role, User, lacking
-from remuda.errors import InsufficientPrivilege
+from remuda.catalog.users import ALL, Role, User, differing, lacking
+from remuda.errors import InsufficientPrivilege, NotSupported, UndefinedObject
 from remuda.member.base.call import Call
 from remuda.member.security.users_file import UsersFile
 from remuda.rpc.messages import user_pb2
 from remuda.rpc.messages.user_pb2 import RpcType
 from remuda.session.planning import Planned, needs
 from remuda.session.privileges import Need, check_needs, visible
+from remuda.sql.scope.statements import PrivilegeStatement
 
 REREAD_INTERVAL: Final = 1.0
 """Seconds between two looks at the file of users."""
@@ -98,6 +99,30 @@ class Access:
         user = self.user(name)
         if user is not None:
             check_needs(user, needs(found, self._catalog()))
+
+    def compare(self, name: str, found: PrivilegeStatement) -> str:
+        """GRANT and REVOKE change no file: they succeed where it says already what they ask for.
+        Gives the tag. Raises NotSupported, with the command that changes it, and UndefinedObject."""
+        if self._file is None:
+            if not found.grants:
+                raise NotSupported(
+                    "REVOKE has no effect without users: everybody may do everything",
+                    hint="Start the members with users_file: docs/security.md.",
+                )
+            return found.tag
+        if found.public and found.grants and found.roles:
+            raise NotSupported(
+                "PUBLIC has no roles: every user has roles of its own",
+                hint="Name the users.",
+            )
+        for user, position in found.users:
+            known = self._file.users.find(user or name)
+            if known is None:
+                raise UndefinedObject(f'role "{user or name}" does not exist', position=position)
+            for role, scope in found.roles:
+                if known.has(role, scope) != found.grants:
+                    raise differing(known.name, role, scope, found.tag)
+        return found.tag
 
     def catalog(self, name: str) -> Catalog:
         """What of the catalog the user may see."""

@@ -45,6 +45,7 @@ from remuda.sql.scope.statements import (
     AnalyzeStatement,
     CancelStatement,
     CopyStatement,
+    PrivilegeStatement,
     SessionStatement,
     ShowKind,
     ShowStatement,
@@ -294,6 +295,8 @@ def manner_of(found: Planned) -> Manner:
         case SessionStatement(DiscardTree()):
             return Manner.OUTSIDE
         case SessionStatement() | ShowStatement() | AnalyzeStatement() | CancelStatement():
+            return Manner.SESSION
+        case PrivilegeStatement():
             return Manner.SESSION
         case _:
             return Manner.OUTSIDE

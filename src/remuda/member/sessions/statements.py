@@ -43,6 +43,7 @@ from remuda.sql.scope.statements import (
     CreateMapStatement,
     DropIndexStatement,
     InsertStatement,
+    PrivilegeStatement,
     SessionStatement,
     ShowStatement,
     TruncateStatement,
@@ -181,7 +182,7 @@ class TransactionStatements:
         self._sessions.still_open(transaction)
         transaction.check()
         match found:
-            case ShowStatement() | AnalyzeStatement() | CancelStatement():
+            case ShowStatement() | AnalyzeStatement() | CancelStatement() | PrivilegeStatement():
                 return
             case SessionStatement(DiscardTree()):
                 raise _outside("DISCARD")

@@ -77,6 +77,7 @@ from remuda.sql.scope.statements import (
     ClusterStatement,
     CopyStatement,
     InsertStatement,
+    PrivilegeStatement,
     SessionStatement,
     ShowKind,
     ShowStatement,
@@ -433,6 +434,8 @@ class Statements(Wing):
                 await self._change_session(statement, tree)
             case ClusterStatement(AcceptLossTree()):
                 self._done(statement, CLUSTER_TAG, await self._accept_lost())
+            case PrivilegeStatement():
+                self._done(statement, self._core.access.compare(statement.user, found), 0)
             case ClusterStatement(tree) | CancelStatement(tree):
                 self._done(statement, await self._control.run(statement, tree), 0)
             case SnapshotStatement(tree):

@@ -10,8 +10,10 @@ from remuda.sql.parsing.alterations import AlterParser
 from remuda.sql.parsing.change_grammar import Grammar
 from remuda.sql.parsing.cluster import (
     CANCEL,
+    PRIVILEGES,
     CancelParser,
     ClusterParser,
+    PrivilegeParser,
     is_cluster_statement,
 )
 from remuda.sql.parsing.copy import COPY, CopyParser
@@ -64,7 +66,7 @@ _SHOWN: Final = (
 )  # fmt: skip
 _SHOWN_SNAPSHOTS: Final = ("snapshots", "snapshot")
 _KNOWN_WORDS: Final = frozenset(
-    {"call", "grant", "revoke"}
+    {"call"}
     | {"lock", "refresh", "listen", "notify", "load", "checkpoint"}
     | {"replace", "upsert", "use", "from", "pivot", "do", "cluster", "import"}
 )
@@ -72,7 +74,7 @@ _STATEMENT_WORDS: Final = (
     "select", "values", "with", "insert", "sink", "update", "delete", "merge", "truncate",
     "create", "alter", "drop", "comment", "show", *SESSION_WORDS, *CURSOR_WORDS, DECLARE,
     COPY, "describe", "explain",
-    *TRANSACTION_WORDS, *SNAPSHOT_WORDS, CANCEL,
+    *TRANSACTION_WORDS, *SNAPSHOT_WORDS, CANCEL, *PRIVILEGES,
 )  # fmt: skip
 
 
@@ -221,6 +223,8 @@ def _statement(text: str, tokens: list[Token]) -> ParsedStatement:
         return ParsedStatement(text, ClusterParser(text, tokens).statement(), 0)
     if word == CANCEL:
         return ParsedStatement(text, CancelParser(text, tokens).statement(), 0)
+    if word in PRIVILEGES:
+        return ParsedStatement(text, PrivilegeParser(text, tokens).statement(), 0)
     if is_snapshot_statement(tokens):
         return ParsedStatement(text, SnapshotParser(text, tokens).statement(), 0)
     replaces = word == "replace" and len(tokens) > 1 and tokens[1].word == "into"

@@ -8,12 +8,13 @@ from enum import Enum
 from typing import ClassVar, Literal, Protocol, TypeAlias, runtime_checkable
 
 from remuda.catalog.edits import Edit
+from remuda.catalog.users import Role
 from remuda.copying.options import CopyOptions
 from remuda.datatypes.index import IndexDefinition
 from remuda.datatypes.schema import Column, MapSchema, Namespace, ViewDefinition
 from remuda.datatypes.sql import BOOLEAN, VARCHAR, SqlType
 from remuda.datatypes.values import PhysicalValue
-from remuda.errors import RemudaError
+from remuda.errors import Position, RemudaError
 from remuda.plan.expression import Literal as Constant
 from remuda.plan.logical import Logical
 from remuda.sql.scope.notices import Notice, already_there
@@ -418,6 +419,22 @@ class CancelStatement:
     tree: CancelTree
 
 
+@dataclass(frozen=True, slots=True)
+class PrivilegeStatement:
+    """GRANT (``grants``) or REVOKE of roles on maps, schemas or all maps. ``users``: names ("": the
+    one that asks) and their positions. The users' file is not changed: the statement succeeds if
+    the file says already what it asks for."""
+
+    grants: bool
+    roles: tuple[tuple[Role, str], ...]
+    users: tuple[tuple[str, Position], ...]
+    public: bool
+
+    @property
+    def tag(self) -> str:
+        return "GRANT" if self.grants else "REVOKE"
+
+
 BoundStatement: TypeAlias = (
     BoundQuery
     | CreateMapStatement
@@ -436,4 +453,5 @@ BoundStatement: TypeAlias = (
     | SnapshotStatement
     | ClusterStatement
     | CancelStatement
+    | PrivilegeStatement
 )

@@ -15,6 +15,7 @@ from remuda.sql.trees.copy import CopyTree
 from remuda.sql.trees.cursors import Declaration
 from remuda.sql.trees.names import Name
 from remuda.sql.trees.namespaces import SchemaTree
+from remuda.sql.trees.privileges import PrivilegeTree
 from remuda.sql.trees.sequences import (
     AlterSequenceTree,
     CreateSequenceTree,
@@ -443,4 +444,5 @@ Tree: TypeAlias = (
     | SnapshotTree
     | ClusterTree
     | CancelTree
+    | PrivilegeTree
 )

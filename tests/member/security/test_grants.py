@@ -1,0 +1,123 @@
+"""GRANT and REVOKE: they compare the users' file with what they ask for, and change nothing."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from users_of_cluster import known_users, prepared
+
+from remuda.errors import NotSupported, RemudaError
+from remuda.sql.parsing.parser import parse
+from remuda.sql.trees.privileges import PrivilegeTree
+
+TRUE = (
+    "GRANT SELECT ON t TO reader",
+    "GRANT SELECT ON TABLE public.t TO reader, reader GRANTED BY root",
+    "GRANT INSERT, UPDATE, DELETE, TRUNCATE ON t TO writer",
+    "GRANT SELECT ON one_map TO reader",
+    "GRANT ALL ON t TO owner",
+    "GRANT ALL PRIVILEGES ON ALL TABLES IN SCHEMA public TO root",
+    "GRANT ALL ON DATABASE remuda TO root",
+    "GRANT CONNECT, TEMP ON DATABASE remuda TO nobody, PUBLIC",
+    "GRANT USAGE ON SCHEMA public TO PUBLIC",
+    "GRANT ALL ON SCHEMA public TO current_user",
+    "GRANT REFERENCES, TRIGGER ON t TO nobody",
+    "REVOKE ALL ON t FROM PUBLIC CASCADE",
+    "REVOKE ALL ON t FROM nobody RESTRICT",
+    "REVOKE CREATE ON SCHEMA public FROM reader",
+)
+"""Of the users that ``prepared`` makes."""
+FALSE = {
+    "GRANT SELECT ON u TO reader": (
+        "lacks the role read",
+        "remuda user grant reader read --map 'u'",
+    ),
+    "GRANT SELECT, INSERT ON t TO reader": ("lacks the role write", "reader write --map 't'"),
+    "GRANT SELECT ON both_maps TO reader": ("lacks the role read", "--map 'u'"),
+    "GRANT SELECT ON ALL TABLES IN SCHEMA public TO reader": (
+        'lacks the role read on all maps of schema "public"',
+        "--map 'public.*'",
+    ),
+    "GRANT CREATE ON SCHEMA public TO owner": ("lacks the role admin", "--map 'public.*'"),
+    "GRANT CREATE ON DATABASE d TO owner": ("lacks the role admin on all maps", "--all"),
+    "REVOKE SELECT ON t FROM reader": ("has the role read", "remuda user revoke reader read --map"),
+    "REVOKE INSERT ON u FROM root": ("has the role write", "A role may come from"),
+    "GRANT SELECT ON t TO PUBLIC": ("PUBLIC has no roles", "Name the users."),
+}
+REFUSED = {
+    "GRANT SELECT ON t TO reader WITH GRANT OPTION": "to grant privileges are not supported",
+    "REVOKE GRANT OPTION FOR SELECT ON t FROM reader": "to grant privileges are not supported",
+    "GRANT SELECT (v) ON t TO reader": "privileges on columns are not supported",
+    "GRANT staff TO reader": "roles that have members are not supported",
+    "REVOKE staff FROM reader": "roles that have members are not supported",
+    "GRANT EXECUTE ON FUNCTION f TO reader": "GRANT and REVOKE on FUNCTION is not supported",
+}
+WRONG = {
+    "GRANT SELECT ON nix TO reader": "42P01",
+    "GRANT USAGE ON SCHEMA nix TO reader": "3F000",
+    "GRANT USAGE ON SEQUENCE t TO reader": "42809",
+    "GRANT SELECT ON t TO nix": "42704",
+    "GRANT foo ON t TO reader": "42601",
+    "GRANT USAGE ON t TO reader": "42601",
+    "GRANT SELECT ON t": "42601",
+    "GRANT SELECT ON t FROM reader": "42601",
+    "GRANT SELECT ON t TO reader nonsense": "42601",
+}
+
+
+@pytest.fixture
+def settings(tmp_path, monkeypatch):
+    return known_users(tmp_path, monkeypatch)
+
+
+@pytest.mark.parametrize("members", [1])
+def test_grants_of_known_users(in_cluster, settings, members):
+    async def scenario(cluster):
+        root, reader, *_ = await prepared(cluster)
+        for text in TRUE:
+            await root.sql(text)
+        for text, (said, hint) in FALSE.items():
+            with pytest.raises(NotSupported, match=re.escape(said)) as caught:
+                await root.sql(text)
+            assert hint in caught.value.hint, text
+        for text, state in WRONG.items():
+            with pytest.raises(RemudaError) as caught:
+                await root.sql(text)
+            assert caught.value.sqlstate == state, text
+        for text in ("GRANT SELECT ON t TO reader", "REVOKE ALL ON t FROM nobody"):
+            with pytest.raises(RemudaError, match="lacks the role admin on all maps"):
+                await reader.sql(text)
+        await cluster.idle()
+
+    in_cluster(scenario, members, **settings)
+
+
+@pytest.mark.parametrize("text", REFUSED)
+def test_what_roles_cannot_say(text):
+    with pytest.raises(NotSupported, match=re.escape(REFUSED[text])) as caught:
+        parse(text)
+    assert caught.value.hint
+
+
+def test_names_that_are_words_of_the_statement():
+    tree = parse('GRANT SELECT ON "table", schema, sequence TO "public"').tree
+    assert isinstance(tree, PrivilegeTree)
+    assert [name.text for name in tree.objects] == ["table", "schema", "sequence"]
+
+
+class TestWithoutUsers:
+    @pytest.mark.parametrize("members", [1])
+    def test_everybody_may_do_everything(self, in_cluster, members):
+        async def scenario(cluster):
+            client = await cluster.client()
+            await client.sql("CREATE TABLE t (k BIGINT PRIMARY KEY)")
+            await client.sql("GRANT ALL ON TABLE t TO anybody")
+            await client.sql("GRANT SELECT ON t TO PUBLIC")
+            with pytest.raises(NotSupported, match="no effect without users"):
+                await client.sql("REVOKE SELECT ON t FROM anybody")
+            with pytest.raises(RemudaError, match="nix"):
+                await client.sql("GRANT SELECT ON nix TO anybody")
+            await cluster.idle()
+
+        in_cluster(scenario, members)
