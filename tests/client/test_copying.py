@@ -18,6 +18,7 @@ from remuda.errors import (
     DuplicateObject,
     InputError,
     InvalidText,
+    LimitExceeded,
     NotSupported,
     ObjectMismatch,
     RemudaError,
@@ -242,3 +243,14 @@ def test_in_a_transaction_on_asyncio(client, table):
 
     assert asyncio.run(load()) == (1, 1)
     assert [row[0] for row in rows_of(client, table)] == [1]
+
+
+def test_a_copy_that_is_too_large_for_its_transaction(client, table):
+    data = b"".join(b"%d\t%s\t1\n" % (n, b"x" * 2000) for n in range(20_000))
+    with (
+        pytest.raises(LimitExceeded, match="has written more than") as caught,
+        client.transaction() as tx,
+    ):
+        tx.copy_from(table, data)
+    assert "outside of a transaction" in caught.value.hint
+    assert client.copy_from(table, data) == 20_000

@@ -121,3 +121,23 @@ class TestWithoutUsers:
             await cluster.idle()
 
         in_cluster(scenario, members)
+
+
+@pytest.mark.parametrize(
+    ("text", "said", "command"),
+    [
+        ("CREATE ROLE app LOGIN", "CREATE ROLE", "remuda user add NAME"),
+        ("CREATE USER app WITH PASSWORD 'x'", "CREATE USER", "remuda user add NAME"),
+        ("DROP ROLE IF EXISTS app", "DROP ROLE", "remuda user remove NAME"),
+        ("ALTER USER app PASSWORD 'x'", "ALTER USER", "remuda user password NAME"),
+        (
+            "ALTER DEFAULT PRIVILEGES IN SCHEMA s GRANT SELECT ON TABLES TO app",
+            "ALTER DEFAULT PRIVILEGES",
+            "--map 'SCHEMA.*'",
+        ),
+    ],
+)
+def test_users_are_not_made_by_statements(text, said, command):
+    with pytest.raises(NotSupported, match=f"^{said} is not supported") as caught:
+        parse(text)
+    assert command in caught.value.hint

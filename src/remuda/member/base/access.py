@@ -102,7 +102,7 @@ class Access:
 
     def compare(self, name: str, found: PrivilegeStatement) -> str:
         """GRANT and REVOKE change no file: they succeed where it says already what they ask for.
-        Gives the tag. Raises NotSupported, with the command that changes it, and UndefinedObject."""
+        Gives the tag. Raises NotSupported (with the command that changes it), UndefinedObject."""
         if self._file is None:
             if not found.grants:
                 raise NotSupported(

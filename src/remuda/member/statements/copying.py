@@ -21,7 +21,7 @@ from remuda.copying.options import CopyOptions, Format
 from remuda.copying.reading import PIECE_SIZE, Target, TextReader
 from remuda.datatypes.arrow import engine_schema
 from remuda.datatypes.values import values_to_array
-from remuda.errors import NotSupported, RemudaError
+from remuda.errors import LimitExceeded, NotSupported, RemudaError
 from remuda.member.base.offload import Offload
 from remuda.member.queries.copy_port import CopyInput, CopyPort
 from remuda.member.queries.queries import Queries
@@ -98,6 +98,13 @@ class Copying:
             return await self._writes.insert_pages(
                 statement, source.schema, pages, insert_only=True
             )
+        except LimitExceeded as error:
+            if statement.transaction is None:
+                raise
+            raise error.advising(
+                "A COPY outside of a transaction may be of any size, and is all or nothing as "
+                "well. Or raise transaction_memory of the members."
+            ) from error.__cause__
         finally:
             given.end()
             if timer is not None:

@@ -25,12 +25,14 @@ Columns are read in ``table_elements``.
 
 from __future__ import annotations
 
-from typing import Final, Literal
+from typing import Literal
 
 from remuda.errors import NotSupported
 from remuda.sql.parsing.option_settings import read_settings
 from remuda.sql.parsing.sequences import (
+    USERS,
     moved_or_owned,
+    no_users,
     read_alter_schema,
     read_alter_sequence,
     read_clause,
@@ -64,8 +66,6 @@ from remuda.sql.trees.syntax import (
     TableElements,
 )
 
-_USERS: Final = ("role", "user")
-
 
 class AlterParser(ElementReader):
     """Reads one ALTER from its tokens; every error has a position."""
@@ -81,12 +81,16 @@ class AlterParser(ElementReader):
         kind: Literal["TABLE", "VIEW"] = "TABLE"
         if self.accept("view"):
             kind = "VIEW"
-        elif self.word() in _USERS:
+        elif self.word() in USERS:
+            raise no_users(
+                self, "ALTER", "remuda user set NAME SETTING VALUE, or remuda user password NAME"
+            )
+        elif self.accept("default", "privileges"):
             raise NotSupported(
-                f"ALTER {self.word().upper()} is not supported",
+                "ALTER DEFAULT PRIVILEGES is not supported",
                 position=self.position(),
-                hint="Users and their settings are in the users' file of the members: remuda user "
-                "set NAME SETTING VALUE, or remuda user password NAME.",
+                hint="A role on a schema holds for all maps that will be in it: remuda user grant "
+                "NAME ROLE --map 'SCHEMA.*'.",
             )
         elif not (self.accept("table") or self.accept("mapping")):
             self.unsupported(

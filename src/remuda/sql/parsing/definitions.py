@@ -31,6 +31,8 @@ from remuda.errors import InvalidDefinition, SqlSyntaxError
 from remuda.sql.parsing.index_syntax import read_create_index, read_drop_index, read_show_indexes
 from remuda.sql.parsing.option_settings import option_value, skip_storage, skip_tablespace
 from remuda.sql.parsing.sequences import (
+    USERS,
+    no_users,
     read_comment_on_schema,
     read_create_schema,
     read_create_sequence,
@@ -89,6 +91,8 @@ class DefinitionParser(ElementReader):
         temporary = not or_replace and self._temporary()
         if not temporary:
             self.accept("unlogged")
+        if self.word() in USERS:
+            raise no_users(self, "CREATE", "remuda user add NAME")
         if or_replace or not (self.accept("table") or self.accept("mapping")):
             self.unsupported("CREATE", _CREATES)
         if_not_exists = self.accept("if", "not", "exists")
@@ -250,6 +254,8 @@ class DefinitionParser(ElementReader):
             kind = "VIEW"
         elif self.accept("sequence"):
             kind = "SEQUENCE"
+        elif self.word() in USERS:
+            raise no_users(self, "DROP", "remuda user remove NAME")
         elif not (self.accept("table") or self.accept("mapping")):
             self.unsupported(
                 f"DROP {self.word().upper()}".rstrip(),

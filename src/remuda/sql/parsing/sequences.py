@@ -25,7 +25,7 @@ Users have roles on maps and own nothing, so the words about owners are read and
 from __future__ import annotations
 
 from remuda.datatypes.schema import Identity
-from remuda.errors import Position, SqlSyntaxError
+from remuda.errors import NotSupported, Position, SqlSyntaxError
 from remuda.sql.parsing.token_reader import TokenReader
 from remuda.sql.text.lexemes import TokenKind
 from remuda.sql.trees.names import Name
@@ -42,6 +42,9 @@ from remuda.sql.trees.sequences import (
     SequenceClauses,
 )
 from remuda.sql.trees.syntax import AlterTree, Rename, SetOwner, SetSchema, Snippet
+
+USERS = ("role", "user", "group")
+"""The words for users in CREATE, ALTER and DROP."""
 
 
 def read_create_sequence(reader: TokenReader) -> CreateSequenceTree:
@@ -254,6 +257,15 @@ def read_alter_schema(reader: TokenReader) -> AlterSchemaTree:
         read_owner(reader)
     reader.end()
     return AlterSchemaTree(name, new)
+
+
+def no_users(reader: TokenReader, verb: str, command: str) -> NotSupported:
+    """The refusal of a statement about users: SQL does not change them."""
+    return NotSupported(
+        f"{verb} {reader.word().upper()} is not supported",
+        position=reader.position(),
+        hint=f"Users and their settings are in the users' file of the members: {command}.",
+    )
 
 
 def read_owner(reader: TokenReader) -> None:
