@@ -56,6 +56,13 @@ def test_the_definition_of_a_function_is_shown(connection):
     )
 
 
+@pytest.mark.parametrize("asked", ["2147", "2147::oid", "'max(int4)'::regprocedure"])
+def test_an_aggregate_has_no_definition(connection, asked):
+    name = "max" if "max" in asked else "count"
+    with pytest.raises(psycopg.errors.WrongObjectType, match=f'^"{name}" is an aggregate function'):
+        connection.execute(f"SELECT pg_get_functiondef({asked})")
+
+
 def test_objects_with_types_in_their_names(connection):
     found = connection.execute(
         "SELECT 'abs(int4)'::regprocedure::text, 'pg_catalog.lower( text )'::regprocedure::oid,"

@@ -34,7 +34,7 @@ from remuda.datatypes.sql import (
     array,
 )
 from remuda.datatypes.texts.text import type_name
-from remuda.errors import AmbiguousFunction, RemudaError, UndefinedFunction
+from remuda.errors import AmbiguousFunction, RemudaError, UndefinedFunction, WrongObjectType
 from remuda.plan.expression import Call, Case, Cast, Expression, InList, Literal
 from remuda.sql.expressions.expressions import ExpressionBinder, register, register_call
 from remuda.sql.expressions.ignored_settings import IGNORED
@@ -242,9 +242,22 @@ def _of_routine(made: Callable[[Routine], str | None]) -> Function:
     return bind
 
 
-def _function_text(routine: Routine) -> str | None:
-    """NULL for an aggregate, which no CREATE FUNCTION makes."""
-    return None if routine.kind == KIND_AGGREGATE else function_text(routine)
+def _function_definition(
+    binder: ExpressionBinder, nodes: list[ast.Node], node: ast.Node
+) -> Expression:
+    """``pg_get_functiondef(function)``. No CREATE FUNCTION makes an aggregate: asked for one by a
+    constant, it raises WrongObjectType; beside a column it is NULL."""
+    text = _of_routine(lambda each: None if each.kind == KIND_AGGREGATE else function_text(each))
+    asked = binder.bind(nodes[0])
+    if isinstance(asked, Literal):
+        oid = asked.value
+        if isinstance(oid, str):
+            oid = number(binder.context, "regproc", oid, nodes[0])
+        for each in routines():
+            if each.oid == oid and each.kind == KIND_AGGREGATE:
+                message = f'"{each.name}" is an aggregate function'
+                raise binder.context.error(WrongObjectType, message, node)
+    return text(binder, nodes, node)
 
 
 # --- types -------------------------------------------------------------------------------------
@@ -487,7 +500,7 @@ FUNCTIONS: Final[dict[str, tuple[tuple[int, ...], Function]]] = {
     "pg_get_function_result": ((1,), _of_routine(attrgetter("result_text"))),
     "pg_get_function_arguments": ((1,), _of_routine(attrgetter("arguments_text"))),
     "pg_get_function_identity_arguments": ((1,), _of_routine(attrgetter("identity_text"))),
-    "pg_get_functiondef": ((1,), _of_routine(_function_text)),
+    "pg_get_functiondef": ((1,), _function_definition),
     "pg_table_is_visible": ((1,), _visible),
     "obj_description": ((1, 2), _by_oid(_comments)),
     "col_description": ((2,), _column_comment),
