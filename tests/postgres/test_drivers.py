@@ -140,11 +140,20 @@ def test_a_pool_of_asyncpg_resets_its_connections(door, items):
     asyncio.run(asyncio.wait_for(work(), 60))
 
 
-def test_what_asyncpg_asks_for_in_vain(asynchronous):
+def test_a_listener_of_asyncpg_hears_of_notifications(asynchronous):
     async def work(connection):
-        with pytest.raises(asyncpg.FeatureNotSupportedError, match="LISTEN is not supported"):
-            await connection.add_listener("news", print)
-        assert await connection.fetchval("SELECT 1") == 1
+        heard = asyncio.Queue()
+        await connection.add_listener("news", lambda _, *told: heard.put_nowait(told))
+        await connection.execute("SELECT pg_notify($1, $2)", "news", "one")
+        async with connection.transaction():
+            await connection.execute("NOTIFY news, 'two'")
+            await connection.fetchval("SELECT 1")
+        pid = connection.get_server_pid()
+        assert [await heard.get() for _ in range(2)] == [
+            (pid, "news", "one"),
+            (pid, "news", "two"),
+        ]
+        await connection.remove_listener("news", print)
 
     asynchronous(work)
 

@@ -84,7 +84,7 @@ def test_what_psql_describes(run):
         ("INSERT INTO items VALUES (1, 'x')", ["23505", "DETAIL:", "CONSTRAINT NAME:  items_pkey"]),
         (r"\copy items (nam) TO STDOUT", ["42703", 'column "nam"']),
         (r"COPY items TO '/tmp/items'", ["42501", "HINT:  Anyone can COPY to stdout"]),
-        ("LISTEN news", ["0A000", "LISTEN is not supported"]),
+        ("LOAD 'news'", ["0A000", "LOAD is not supported"]),
         ("DECLARE c CURSOR FOR SELECT 1", ["25P01", "DECLARE CURSOR can only be used"]),
         ("FETCH 3 FROM c", ["34000", 'cursor "c" does not exist']),
         ("MOVE 3 IN c", ["34000", 'cursor "c" does not exist']),
