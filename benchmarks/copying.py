@@ -3,7 +3,8 @@ PostgreSQL, in one run.
 
 libpq sends and receives the bytes, so no client's objects are measured. Rounds alternate between
 the servers, and the ratio is the median of the pairs' ratios of rows per second. PostgreSQL writes
-its log to disk as it does by default, and has no replica: it stores one copy of each row.
+its log to disk as it does by default; a commit waits for a replica (``--alone``: it has none, and
+stores one copy of each row). ``--unique``: the names must differ, by a UNIQUE constraint.
 """
 
 from __future__ import annotations
@@ -48,10 +49,13 @@ def text_of(rows: int) -> bytes:
     )
 
 
-def load(connection: psycopg.Connection[Any], form: str, data: bytes, rows: int) -> float:
+def load(
+    connection: psycopg.Connection[Any], form: str, data: bytes, rows: int, *, unique: bool
+) -> float:
     """Seconds of a COPY FROM."""
     connection.execute("DROP TABLE IF EXISTS copied")
-    connection.execute(f"CREATE TABLE copied ({COLUMNS})")
+    columns = COLUMNS.replace("name VARCHAR", "name VARCHAR UNIQUE") if unique else COLUMNS
+    connection.execute(f"CREATE TABLE copied ({columns})")
     view = memoryview(data)
     with connection.cursor() as cursor:
         began = time.perf_counter()
@@ -85,13 +89,15 @@ def measure(doors: tuple[Address, Address], options: argparse.Namespace) -> None
     text = text_of(options.rows)
     connections = [psycopg.connect(**door, autocommit=True) for door in doors]
     for connection in connections:
-        load(connection, "text", text, options.rows)
+        load(connection, "text", text, options.rows, unique=options.unique)
     data = {form: unload(connections[1], form)[1] for form in FORMATS}
     for form in options.formats:
         into: list[tuple[float, float]] = []
         out: list[tuple[float, float]] = []
         for _ in range(options.rounds):
-            ours, theirs = (load(c, form, data[form], options.rows) for c in connections)
+            ours, theirs = (
+                load(c, form, data[form], options.rows, unique=options.unique) for c in connections
+            )
             into.append((ours, theirs))
             ours, theirs = (unload(c, form)[0] for c in connections)
             out.append((ours, theirs))
@@ -106,8 +112,10 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3, help="pairs of rounds of each kind")
     parser.add_argument("--rows", type=int, default=1_000_000)
     parser.add_argument("--formats", nargs="+", default=list(FORMATS), choices=FORMATS)
+    parser.add_argument("--unique", action="store_true", help="the names must differ")
+    parser.add_argument("--alone", action="store_true", help="PostgreSQL has no replica")
     options = parser.parse_args()
-    with postgres() as peer, remuda.start(members=3) as cluster:
+    with postgres(replica=not options.alone) as peer, remuda.start(members=3) as cluster:
         if peer is None:
             return
         theirs = dict(psycopg.conninfo.conninfo_to_dict(peer))

@@ -19,6 +19,7 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 START_TIMEOUT = 30.0
 
@@ -117,9 +118,10 @@ def _postgres_program(name: str) -> str | None:
 
 
 @contextlib.contextmanager
-def postgres() -> Iterator[str | None]:
+def postgres(*, replica: bool = False) -> Iterator[str | None]:
     """The connection string of a server that writes its log to disk as it does by default. A
-    session asks for ``synchronous_commit`` as it likes."""
+    session asks for ``synchronous_commit`` as it likes. ``replica``: a commit waits until a second
+    server has its log, too."""
     initdb, server = _postgres_program("initdb"), _postgres_program("postgres")
     if initdb is None or server is None:
         print("(PostgreSQL: initdb and postgres are not installed: not measured)")
@@ -132,22 +134,45 @@ def postgres() -> Iterator[str | None]:
     with tempfile.TemporaryDirectory(prefix="remuda-postgres-", ignore_cleanup_errors=True) as top:
         if user is not None:
             shutil.chown(top, user)
-        data, port = str(Path(top) / "data"), free_port()
+        data, ports = str(Path(top) / "data"), (free_port(), free_port())
         subprocess.run([initdb, "-D", data, "-A", "trust", "-U", "postgres", "--no-sync"],
                        check=True, stdout=subprocess.DEVNULL, user=user, cwd=top)  # fmt: skip
-        process = subprocess.Popen(
-            [server, "-D", data, "-p", str(port), "-h", "127.0.0.1", "-k", top,
-             "-c", "max_connections=400", "-c", "shared_buffers=512MB",
-             "-c", "max_wal_size=4GB", "-c", "max_pred_locks_per_transaction=256"],
-            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, user=user, cwd=top,
-        )  # fmt: skip
-        address = f"host=127.0.0.1 port={port} user=postgres dbname=postgres"
-        try:
+        running: list[subprocess.Popen[bytes]] = []
+
+        def start(folder: str, port: int) -> str:
+            process = subprocess.Popen(
+                [server, "-D", folder, "-p", str(port), "-h", "127.0.0.1", "-k", top,
+                 "-c", "max_connections=400", "-c", "shared_buffers=512MB",
+                 "-c", "max_wal_size=4GB", "-c", "max_pred_locks_per_transaction=256"],
+                stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, user=user, cwd=top,
+            )  # fmt: skip
+            running.append(process)
+            address = f"host=127.0.0.1 port={port} user=postgres dbname=postgres"
             when_ready(lambda: psycopg.connect(address).close(), "postgres")
+            return address
+
+        try:
+            address = start(data, ports[0])
+            if replica:
+                copy = str(Path(top) / "replica")
+                subprocess.run([_postgres_program("pg_basebackup"), "-D", copy, "-d", address,
+                                "-R", "-c", "fast", "--no-sync"],
+                               check=True, user=user, cwd=top)  # fmt: skip
+                start(copy, ports[1])
+                with psycopg.connect(address, autocommit=True) as main:
+                    main.execute("ALTER SYSTEM SET synchronous_standby_names = '*'")
+                    main.execute("SELECT pg_reload_conf()")
+                    when_ready(lambda: _require(_is_synchronous(main)), "the replica of PostgreSQL")
             yield address
         finally:
-            process.send_signal(signal.SIGINT)
-            process.wait()
+            for process in reversed(running):
+                process.send_signal(signal.SIGINT)
+                process.wait()
+
+
+def _is_synchronous(main: Any) -> bool:
+    found = main.execute("SELECT 1 FROM pg_stat_replication WHERE sync_state = 'sync'").fetchone()
+    return found is not None
 
 
 # --- memory --------------------------------------------------------------------------------------
