@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from remuda.sql.parsing.grammar.types import declared_type
 from remuda.sql.parsing.snippets import expression_of
-from remuda.sql.parsing.type_grammar import declared_type
 from remuda.sql.scope.context import Context, identifier
 from remuda.sql.trees import ast
 from remuda.sql.trees.syntax import ChangeType

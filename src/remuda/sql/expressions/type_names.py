@@ -7,7 +7,7 @@ from typing import Final
 from remuda.catalog.pg_types import CATALOG_TYPES, OBJECTS, VECTORS
 from remuda.datatypes.sql import SqlType
 from remuda.errors import Position
-from remuda.sql.parsing.type_grammar import declared_type
+from remuda.sql.parsing.grammar.types import declared_type
 from remuda.sql.text.types import DECIMAL_NAMES, array_of
 from remuda.sql.trees import ast
 

@@ -29,11 +29,8 @@ from typing import Literal
 
 from remuda.errors import NotSupported
 from remuda.sql.parsing.option_settings import read_settings
+from remuda.sql.parsing.schemas import USERS, moved_or_owned, no_users, read_alter_schema
 from remuda.sql.parsing.sequences import (
-    USERS,
-    moved_or_owned,
-    no_users,
-    read_alter_schema,
     read_alter_sequence,
     read_clause,
     read_identity,

@@ -18,7 +18,7 @@ from typing import Final
 
 from remuda.copying.options import Everything, Given, Value
 from remuda.errors import Position, SqlSyntaxError, UndefinedParameter
-from remuda.sql.parsing.change_grammar import Grammar
+from remuda.sql.parsing.grammar.changes import Grammar
 from remuda.sql.text.lexemes import Token, TokenKind, position_of_token
 from remuda.sql.trees import ast
 from remuda.sql.trees.copy import CopyTree

@@ -30,14 +30,14 @@ from remuda.datatypes.schema import PG_TEMP
 from remuda.errors import InvalidDefinition, SqlSyntaxError
 from remuda.sql.parsing.index_syntax import read_create_index, read_drop_index, read_show_indexes
 from remuda.sql.parsing.option_settings import option_value, skip_storage, skip_tablespace
-from remuda.sql.parsing.sequences import (
+from remuda.sql.parsing.schemas import (
     USERS,
     no_users,
     read_comment_on_schema,
     read_create_schema,
-    read_create_sequence,
     read_drop_schema,
 )
+from remuda.sql.parsing.sequences import read_create_sequence
 from remuda.sql.parsing.table_elements import ElementReader
 from remuda.sql.text.places import position_at
 from remuda.sql.trees.namespaces import CommentSchemaTree, CreateSchemaTree, DropSchemaTree

@@ -7,7 +7,6 @@ from typing import Final, NoReturn, TypeVar
 
 from remuda.errors import NotSupported, RemudaError, SqlSyntaxError
 from remuda.sql.parsing.alterations import AlterParser
-from remuda.sql.parsing.change_grammar import Grammar
 from remuda.sql.parsing.cluster import (
     CANCEL,
     PRIVILEGES,
@@ -19,6 +18,7 @@ from remuda.sql.parsing.cluster import (
 from remuda.sql.parsing.copy import COPY, CopyParser
 from remuda.sql.parsing.definitions import DefinitionParser
 from remuda.sql.parsing.explain_options import read_explain_options
+from remuda.sql.parsing.grammar.changes import Grammar
 from remuda.sql.parsing.locking import take_locking
 from remuda.sql.parsing.named_cursors import DECLARE, CursorParser
 from remuda.sql.parsing.named_cursors import WORDS as CURSOR_WORDS

@@ -8,43 +8,23 @@
     clause    AS type | INCREMENT [BY] n | MINVALUE n | NO MINVALUE | MAXVALUE n | NO MAXVALUE
               | START [WITH] n | RESTART [[WITH] n] | CACHE n | [NO] CYCLE
               | OWNED BY table.column | OWNED BY NONE | SEQUENCE NAME name
-
-Statements about SQL schemas, and the words that put a relation into another one.
-
-::
-
-    CREATE SCHEMA [IF NOT EXISTS] name [AUTHORIZATION user]
-    CREATE SCHEMA [IF NOT EXISTS] AUTHORIZATION user
-    ALTER SCHEMA name RENAME TO name  |  ALTER SCHEMA name OWNER TO user
-    DROP SCHEMA [IF EXISTS] name, ... [CASCADE | RESTRICT]
-    COMMENT ON SCHEMA name IS 'text' | NULL
-
-Users have roles on maps and own nothing, so the words about owners are read and change nothing.
 """
 
 from __future__ import annotations
 
 from remuda.datatypes.schema import Identity
-from remuda.errors import NotSupported, Position, SqlSyntaxError
+from remuda.errors import Position, SqlSyntaxError
+from remuda.sql.parsing.schemas import moved_or_owned
 from remuda.sql.parsing.token_reader import TokenReader
 from remuda.sql.text.lexemes import TokenKind
 from remuda.sql.trees.names import Name
-from remuda.sql.trees.namespaces import (
-    AlterSchemaTree,
-    CommentSchemaTree,
-    CreateSchemaTree,
-    DropSchemaTree,
-)
 from remuda.sql.trees.sequences import (
     AlterSequenceTree,
     CreateSequenceTree,
     IdentityClause,
     SequenceClauses,
 )
-from remuda.sql.trees.syntax import AlterTree, Rename, SetOwner, SetSchema, Snippet
-
-USERS = ("role", "user", "group")
-"""The words for users in CREATE, ALTER and DROP."""
+from remuda.sql.trees.syntax import AlterTree, Rename, Snippet
 
 
 def read_create_sequence(reader: TokenReader) -> CreateSequenceTree:
@@ -215,85 +195,3 @@ def _number(reader: TokenReader) -> int:
         reader.fail("Write a whole number.")
     reader.index += 1
     return -int(text) if negative else int(text)
-
-
-# --- schemas ------------------------------------------------------------------------------------
-
-
-def read_create_schema(reader: TokenReader) -> CreateSchemaTree:
-    """After CREATE SCHEMA."""
-    if_not_exists = reader.accept("if", "not", "exists")
-    if reader.accept("authorization"):
-        name = reader.name()
-    else:
-        name = _schema(reader)
-        if reader.accept("authorization"):
-            reader.name()
-    if reader.word() in ("create", "grant"):
-        reader.unsupported(
-            "CREATE SCHEMA with elements", "CREATE SCHEMA name, then a statement for each element"
-        )
-    reader.end()
-    return CreateSchemaTree(name, if_not_exists)
-
-
-def read_drop_schema(reader: TokenReader) -> DropSchemaTree:
-    """After DROP SCHEMA."""
-    if_exists = reader.accept("if", "exists")
-    names = reader.listed(lambda: _schema(reader))
-    cascade = reader.accept("cascade")
-    if not cascade:
-        reader.accept("restrict")
-    reader.end()
-    return DropSchemaTree(names, if_exists, cascade)
-
-
-def read_alter_schema(reader: TokenReader) -> AlterSchemaTree:
-    """After ALTER SCHEMA."""
-    name, new = _schema(reader), None
-    if reader.accept("rename", "to"):
-        new = reader.name()
-    else:
-        read_owner(reader)
-    reader.end()
-    return AlterSchemaTree(name, new)
-
-
-def no_users(reader: TokenReader, verb: str, command: str) -> NotSupported:
-    """The refusal of a statement about users: SQL does not change them."""
-    return NotSupported(
-        f"{verb} {reader.word().upper()} is not supported",
-        position=reader.position(),
-        hint=f"Users and their settings are in the users' file of the members: {command}.",
-    )
-
-
-def read_owner(reader: TokenReader) -> None:
-    """``OWNER TO user``"""
-    reader.expect("owner", "to")
-    reader.name()
-
-
-def read_comment_on_schema(reader: TokenReader) -> CommentSchemaTree:
-    """After COMMENT ON SCHEMA."""
-    name = _schema(reader)
-    reader.expect("is")
-    comment = "" if reader.accept("null") else reader.string("Write IS 'text' or IS NULL.").text
-    reader.end()
-    return CommentSchemaTree(name, comment)
-
-
-def moved_or_owned(reader: TokenReader) -> SetSchema | SetOwner | None:
-    """SET SCHEMA or OWNER TO of a map, a view or a sequence."""
-    if reader.accept("set", "schema"):
-        return SetSchema(reader.name())
-    if reader.word() == "owner":
-        read_owner(reader)
-        return SetOwner()
-    return None
-
-
-def _schema(reader: TokenReader) -> Name:
-    """``[database.]name``"""
-    found = reader.map_name()
-    return Name(found.text, found.position)

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from remuda.errors import UndefinedParameter
-from remuda.sql.parsing.change_grammar import Grammar
+from remuda.sql.parsing.grammar.changes import Grammar
 from remuda.sql.parsing.parser import parse_query_tokens
 from remuda.sql.scope.context import Context
 from remuda.sql.text.lexemes import Token, check_text

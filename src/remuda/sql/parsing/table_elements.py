@@ -21,10 +21,10 @@ from typing import Final
 from remuda.datatypes.sequences import RANGES
 from remuda.datatypes.sql import Kind, SqlType
 from remuda.errors import InvalidDefinition, Position, SqlSyntaxError, TypeMismatch
+from remuda.sql.parsing.grammar.types import TypeGrammar, declared_type
 from remuda.sql.parsing.option_settings import skip_collation
 from remuda.sql.parsing.sequences import read_generated
 from remuda.sql.parsing.token_reader import TokenReader
-from remuda.sql.parsing.type_grammar import TypeGrammar, declared_type
 from remuda.sql.trees.syntax import (
     CheckDefinition,
     ColumnDefinition,

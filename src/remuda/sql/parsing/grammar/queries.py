@@ -6,7 +6,7 @@ from abc import abstractmethod
 from typing import Any, Final
 
 from remuda.errors import SqlSyntaxError
-from remuda.sql.parsing.relation_grammar import RelationGrammar
+from remuda.sql.parsing.grammar.relations import RelationGrammar
 from remuda.sql.text.keywords import NOT_LABELS
 from remuda.sql.text.lexemes import NAMES, TokenKind
 from remuda.sql.trees import ast

@@ -7,7 +7,7 @@ from typing import ClassVar, Final
 
 from remuda.datatypes.times.intervaltext import FIELDS, is_unit
 from remuda.errors import SqlSyntaxError
-from remuda.sql.parsing.expression_grammar import OPERATOR, POSTFIX, ExpressionGrammar
+from remuda.sql.parsing.grammar.expressions import OPERATOR, POSTFIX, ExpressionGrammar
 from remuda.sql.text.keywords import NOT_COLUMNS, RESERVED
 from remuda.sql.text.lexemes import NAMES, STRINGS, TokenKind, position_of_token
 from remuda.sql.trees import ast

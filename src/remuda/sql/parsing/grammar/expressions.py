@@ -11,9 +11,9 @@ from collections.abc import Callable
 from typing import Any, ClassVar, Final
 
 from remuda.errors import NotSupported
-from remuda.sql.parsing.cursor import Cursor
+from remuda.sql.parsing.grammar.cursor import Cursor
+from remuda.sql.parsing.grammar.types import TypeGrammar
 from remuda.sql.parsing.option_settings import COLLATIONS
-from remuda.sql.parsing.type_grammar import TypeGrammar
 from remuda.sql.text.keywords import NOT_COLUMNS
 from remuda.sql.text.lexemes import TokenKind, position_of_token
 from remuda.sql.trees import ast

@@ -7,7 +7,7 @@ from typing import Final
 from remuda.datatypes.sql import SqlType
 from remuda.datatypes.times.intervaltext import FIELDS
 from remuda.errors import InvalidDefinition, Position
-from remuda.sql.parsing.cursor import Cursor
+from remuda.sql.parsing.grammar.cursor import Cursor
 from remuda.sql.text.keywords import RESERVED
 from remuda.sql.text.lexemes import Token, TokenKind
 from remuda.sql.text.types import array_of, type_from_name

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from remuda.errors import SqlSyntaxError
-from remuda.sql.parsing.call_grammar import CallGrammar
+from remuda.sql.parsing.grammar.calls import CallGrammar
 from remuda.sql.text.keywords import NOT_ALIASES, NOT_COLUMNS
 from remuda.sql.text.lexemes import NAMES, TokenKind, position_of_token
 from remuda.sql.trees import ast

@@ -6,7 +6,7 @@ from typing import Any
 
 from remuda.errors import NotSupported, SqlSyntaxError
 from remuda.sql.parsing.alternatives import REPLACE
-from remuda.sql.parsing.query_grammar import QueryGrammar
+from remuda.sql.parsing.grammar.queries import QueryGrammar
 from remuda.sql.text.lexemes import TokenKind, position_of_token
 from remuda.sql.trees import ast
 
