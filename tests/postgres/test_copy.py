@@ -290,3 +290,16 @@ def test_generated_columns_are_computed_and_left_out(connection):
         ):
             pass
     connection.execute("DROP TABLE made")
+
+
+def test_one_message_may_be_longer_than_what_is_read_ahead(connection, table):
+    """ADBC sends a whole batch as one CopyData."""
+    name, count = table("id BIGINT, name VARCHAR"), 200_000
+    data = b"".join(b"%d\tname %d\n" % (number, number) for number in range(count))
+    assert len(data) > 2 * 2**20
+    pgconn = connection.pgconn
+    pgconn.exec_(f"COPY {name} FROM STDIN".encode())
+    assert pgconn.put_copy_data(data) == 1
+    assert pgconn.put_copy_end() == 1
+    assert pgconn.get_result().command_tuples == count
+    assert pgconn.get_result() is None

@@ -104,7 +104,7 @@ class Backend:
         self._turns = Turns(*parts, self._machine, outlet)
         self._database = startup.database
         self.secret = secret
-        self._input: CopyInput | None = None  # of the COPY FROM that runs
+        self.input: CopyInput | None = None  # of the COPY FROM that runs
         self._named: ClientSession | None = None
         """The session of a statement that knew the prepared statements of messages."""
         client.goes_on_with(self._started_with(startup))
@@ -185,7 +185,7 @@ class Backend:
 
     def step(self, reader: Reader) -> bool:
         """Take one message; False: none can be taken now."""
-        if self._input is not None and self._input.full:
+        if self.input is not None and self.input.full:
             return False
         turn = self._machine.turn(reader)
         if turn is not None:
@@ -226,11 +226,11 @@ class Backend:
                 measured = self._core.measures.postgres.begin(what)
                 self._run(what, run=self._new_run(measured, silent=True))
             case CopyRows(data):
-                if self._input is not None:
-                    self._input.put(data)
+                if self.input is not None:
+                    self.input.put(data)
             case CopyEnd(error):
-                if self._input is not None:
-                    self._input.end(error)
+                if self.input is not None:
+                    self.input.end(error)
             case fx.DropPortal(portal):
                 self._drop(portal)
             case fx.UseCursor() | fx.CloseCursor():
@@ -469,7 +469,7 @@ class Backend:
 
     def _ask_for_rows(self, response: bytes, given: CopyInput) -> None:
         """For a COPY FROM that runs."""
-        self._input = given
+        self.input = given
         self._perform(self._machine.copying(response))
         self._later(self._outlet.advance)
 
@@ -539,7 +539,7 @@ class Backend:
 
     def _statement_ended(self, run: ResultRun, end: End) -> None:
         named, self._named = self._named, None
-        self._input = None
+        self.input = None
         if named is not None and end.session is not None:
             self._forget_prepared(named)
         if end.error is not None:

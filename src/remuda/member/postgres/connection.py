@@ -235,7 +235,9 @@ class PostgresConnection(asyncio.BufferedProtocol):
         raw = self._raw
         if raw is None or raw.is_closing() or self.backend is None:
             return
-        stalled = (self.backend.busy or not self.writable) and len(self._reader) > READ_AHEAD_MAX
+        rows = self.backend.input  # a message of a COPY FROM may be longer: it takes all of it
+        waits = self.backend.busy and (rows is None or rows.full)
+        stalled = (waits or not self.writable) and len(self._reader) > READ_AHEAD_MAX
         if stalled and self._reading:
             self._reading = False
             raw.pause_reading()
