@@ -101,3 +101,21 @@ def test_one_plan_serves_sessions_with_other_names(connect):
         connection = connect(dbname=name)
         connection.prepare_threshold = 0
         assert connection.execute(text).fetchone() == (name, 1)
+
+
+@pytest.mark.parametrize("name", ["items", '"items"', '"public" . "items"', "remuda.public.ITEMS"])
+def test_a_parameter_names_a_relation_as_a_literal_does(connection, items, name):
+    """ADBC's get_table_schema asks so."""
+    row = connection.execute("SELECT relname FROM pg_class WHERE oid = %s::regclass::oid", (name,))
+    assert row.fetchone() == ("items",)
+    assert connection.execute("SELECT to_regclass(%s)::text", (name,)).fetchone() == ("items",)
+
+
+def test_a_parameter_that_names_no_relation_is_an_error(connection):
+    for text in ("SELECT %s::regclass", "SELECT 1 FROM pg_class WHERE oid = %s::regclass::oid"):
+        with pytest.raises(psycopg.errors.UndefinedTable, match='relation "none" does not exist'):
+            connection.execute(text, ("none",))
+    with pytest.raises(psycopg.errors.InvalidName):
+        connection.execute("SELECT %s::regclass", ('"open',))
+    assert connection.execute("SELECT to_regclass(%s)", ("none",)).fetchone() == (None,)
+    assert connection.execute("SELECT %s::regclass::oid", ("-",)).fetchone() == (0,)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import Final, Protocol
 
+from remuda.errors import InvalidName
+
 _PLAIN: Final = re.compile(r"[a-z_][a-z0-9_$]*\Z")
 _KEYWORDS: Final = frozenset(
     """
@@ -59,3 +61,40 @@ def sql_name(relation: Qualified) -> str:
     if relation.namespace == "public":
         return name
     return f"{quoted_name(relation.namespace)}.{name}"
+
+
+def name_parts(text: str) -> tuple[str, ...]:
+    """Schema and name as they are written -> as the catalog has them. Raises InvalidName."""
+    parts: list[str] = []
+    rest = text.strip()
+    while True:
+        if rest.startswith('"'):
+            end = _closing(rest)
+            parts.append(rest[1:end].replace('""', '"'))
+            rest = rest[end + 1 :].strip()
+        else:
+            word, dot, after = rest.partition(".")
+            parts.append(word.strip().lower())
+            rest = dot + after
+        if not rest:
+            return tuple(parts)
+        if not rest.startswith("."):
+            raise InvalidName(f"invalid name syntax: {text}")
+        rest = rest[1:].strip()
+
+
+def _closing(text: str) -> int:
+    """Where the quoted name ends with which ``text`` begins. Raises InvalidName."""
+    place = 1
+    while True:
+        place = text.find('"', place)
+        if place < 0:
+            raise InvalidName(f"invalid name syntax: {text}")
+        if text[place + 1 : place + 2] != '"':
+            return place
+        place += 2
+
+
+def written_parts(parts: tuple[str, ...]) -> str:
+    """The one way to write schema and name in which every part is quoted."""
+    return ".".join('"' + part.replace('"', '""') + '"' for part in parts)

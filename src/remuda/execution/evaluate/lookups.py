@@ -1,15 +1,18 @@
-"""``lookup(key, keys, values)``: the value that stands beside the key in two constant lists."""
+"""Values that stand beside a key, or beside the name of an object, in constant lists."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from remuda.datatypes.arrow import engine_type
-from remuda.datatypes.sql import SqlType
+from remuda.datatypes.identifiers import name_parts, written_parts
+from remuda.datatypes.sql import BIGINT, SqlType
 from remuda.datatypes.values import values_to_array
+from remuda.errors import UndefinedMap, UndefinedObject, UndefinedSchema
 from remuda.execution.evaluate.kernel import Kernel, column
 from remuda.execution.evaluate.lists import bounds_of, list_array, ranges
 from remuda.execution.evaluate.numbers import Value, validity
@@ -57,4 +60,38 @@ def _lookup_each(call: Call) -> Kernel:
     return kernel
 
 
-LOOKUPS: dict[str, Callable[[Call], Kernel]] = {"lookup": _lookup, "lookup_each": _lookup_each}
+def _named_object(call: Call) -> Kernel:
+    """``named_object(name, names, oids, missing)``: the OID of the object that a text names, as
+    ``regclass`` reads names. ``missing``: the class of the error for a name without an object, and
+    the kind of object that its message tells; two empty texts for NULL instead of an error."""
+    names, oids, missing = (_constants(argument)[0].to_pylist() for argument in call.arguments[1:])
+    known: dict[str, int] = dict(zip(names, oids, strict=True))
+    error, kind = missing
+
+    def number(text: str) -> int | None:
+        if text == "-":
+            return 0
+        if text.isdecimal():
+            return int(text)
+        found = known.get(written_parts(name_parts(text)))
+        if found is None and error:
+            raise _MISSING[error](f'{kind} "{text}" does not exist')
+        return found
+
+    def kernel(values: list[Value], rows: int) -> pa.Array:
+        unique = column(values[0], rows).dictionary_encode()
+        found = [number(text.strip()) for text in unique.dictionary.to_pylist()]
+        return values_to_array(found, BIGINT).take(unique.indices)
+
+    return kernel
+
+
+_MISSING: Final = {
+    error.__name__: error for error in (UndefinedMap, UndefinedSchema, UndefinedObject)
+}
+
+LOOKUPS: dict[str, Callable[[Call], Kernel]] = {
+    "lookup": _lookup,
+    "lookup_each": _lookup_each,
+    "named_object": _named_object,
+}

@@ -6,6 +6,7 @@ from typing import Final
 
 from remuda.datatypes.coercion import common_type, is_comparable, is_implicit
 from remuda.datatypes.sql import (
+    BIGINT,
     BOOLEAN,
     INTEGER,
     UUID,
@@ -243,6 +244,11 @@ FUNCTIONS: Final = (
     ScalarFunction("set_element", _set_element, _OWN, "array, place, element", raises=True),
     ScalarFunction("lookup", _looked_up, summary="key, constant keys, constant values"),
     ScalarFunction("lookup_each", _each_looked_up, summary="keys, constant keys, constant values"),
+    ScalarFunction(
+        "named_object", fixed(BIGINT, VARCHAR, array(VARCHAR), array(BIGINT), array(VARCHAR)),
+        summary="name, constant names, constant OIDs, error and kind of a missing one or ''",
+        raises=True,
+    ),
     ScalarFunction("gen_random_uuid", fixed(UUID), _NEVER, "a random UUID", folds=False),
 )  # fmt: skip
 
@@ -251,5 +257,5 @@ ALIASES: Final[dict[str, str]] = {"uuid_generate_v4": "gen_random_uuid"}
 OPERATORS: Final = frozenset({"@>", "<@", "&&"})
 INTERNAL: Final = frozenset(
     {"array", "subscript", "array_slice", "set_element", "any_of", "all_of", "row", "field"}
-    | {"lookup", "lookup_each"}
+    | {"lookup", "lookup_each", "named_object"}
 )

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from remuda.catalog.edits import DropMap, Edit, PutMap
-from remuda.datatypes.identifiers import sql_name
+from remuda.datatypes.identifiers import name_parts, sql_name
 from remuda.datatypes.schema import (
     GENERATION,
     PUBLIC,
@@ -40,7 +40,6 @@ from remuda.sql.definitions.constraints import default_of
 from remuda.sql.queries.views import placed
 from remuda.sql.scope.context import Context
 from remuda.sql.scope.notices import Notice, already_there, not_there
-from remuda.sql.scope.object_names import name_parts
 from remuda.sql.scope.resolution import Place, found_in, replaced
 from remuda.sql.scope.statements import CatalogReader, CatalogStatement, NumbersFrom
 from remuda.sql.text.lexemes import TokenKind

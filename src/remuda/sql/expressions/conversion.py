@@ -221,7 +221,7 @@ class Converter:
     def _object(self, text: Expression, target: SqlType, node: ast.Node | None) -> Expression:
         if isinstance(text, Literal) and text.value is not None:
             return object_literal(self.context, str(text.value), target, node)
-        return as_number(self.context, target.alias, text)
+        return as_number(self.context, target.alias, text, required=True)
 
     def typed(self, expression: Expression, target: SqlType, node: ast.Node | None) -> Expression:
         """An untyped expression takes the type ``target``, text without a limit of length."""
@@ -249,7 +249,8 @@ class Converter:
         known = self.context.parameter_types
         found = known[expression.index]
         if target.alias in OBJECTS and (found is None or found.kind is Kind.NULL):
-            return as_number(self.context, target.alias, self.typed(expression, VARCHAR, node))
+            name = self.typed(expression, VARCHAR, node)
+            return as_number(self.context, target.alias, name, required=True)
         if found is None or found.kind is Kind.NULL:
             known[expression.index] = bare
             return Parameter(bare, expression.index)

@@ -16,14 +16,13 @@ from remuda.catalog.pg_objects import OWNER_OID, indexes, relations, schemas
 from remuda.catalog.pg_routines import pg_operators
 from remuda.catalog.pg_types import OBJECTS, PG_TYPES, VECTORS
 from remuda.catalog.system_relations import DATABASE, OWNER, PG_CATALOG, SYSTEM, SystemRelation
-from remuda.datatypes.identifiers import quoted_name
+from remuda.datatypes.identifiers import name_parts, quoted_name, written_parts
 from remuda.datatypes.schema import MapSchema, Namespace, ViewDefinition
 from remuda.datatypes.sql import BIGINT, VARCHAR, SqlType, aliased, array
 from remuda.datatypes.texts.text import parse_text
 from remuda.errors import (
     AmbiguousFunction,
     DataError,
-    InvalidName,
     InvalidText,
     RemudaError,
     UndefinedFunction,
@@ -99,6 +98,7 @@ _LISTED: Final[dict[str, tuple[Callable[[Context], _Named], str, type[RemudaErro
     "regnamespace": (_schemas, "schema", UndefinedSchema),
     "regrole": (_roles, "role", UndefinedObject),
 }
+_PLAINLY_NAMED: Final = frozenset({"regclass", "regnamespace", "regrole"})
 _SIGNED: Final = frozenset({"regprocedure", "regoperator"})
 """Kinds whose names have types in parentheses."""
 _OVERLOADED: Final = frozenset({"regproc", "regoper"})
@@ -307,38 +307,6 @@ _SPELLINGS: Final = {
 """Names of types that the grammar knows and the catalog does not."""
 
 
-def name_parts(text: str) -> tuple[str, ...]:
-    """Schema and name as they are written -> as the catalog has them. Raises InvalidName."""
-    parts: list[str] = []
-    rest = text.strip()
-    while True:
-        if rest.startswith('"'):
-            end = _closing(rest)
-            parts.append(rest[1:end].replace('""', '"'))
-            rest = rest[end + 1 :].strip()
-        else:
-            word, dot, after = rest.partition(".")
-            parts.append(word.strip().lower())
-            rest = dot + after
-        if not rest:
-            return tuple(parts)
-        if not rest.startswith("."):
-            raise InvalidName(f"invalid name syntax: {text}")
-        rest = rest[1:].strip()
-
-
-def _closing(text: str) -> int:
-    """Where the quoted name ends with which ``text`` begins. Raises InvalidName."""
-    place = 1
-    while True:
-        place = text.find('"', place)
-        if place < 0:
-            raise InvalidName(f"invalid name syntax: {text}")
-        if text[place + 1 : place + 2] != '"':
-            return place
-        place += 2
-
-
 def of_objects(sql_type: SqlType) -> bool:
     """Whether values are OIDs of objects, or arrays of such."""
     return (sql_type.element or sql_type).alias in OBJECTS
@@ -361,8 +329,24 @@ def object_literal(
     )
 
 
-def as_number(context: Context, kind: str, text: Expression) -> Expression:
-    """The OIDs of what a column, or a parameter, names; NULL where there is no such object."""
+def as_number(
+    context: Context, kind: str, text: Expression, *, required: bool = False
+) -> Expression:
+    """The OIDs of what a column, or a parameter, names. Where there is no such object the value is
+    NULL, or if it is ``required`` the statement fails, as far as objects of the kind have plain
+    names."""
+    if kind in _PLAINLY_NAMED:
+        numbers = _numbers(context, kind)
+        full = {(DATABASE, *parts): oid for parts, oid in numbers.items() if len(parts) > 1}
+        found = {written_parts(parts): oid for parts, oid in {**numbers, **full}.items()}
+        _, what, undefined = _LISTED[kind]
+        missing = (undefined.__name__, what) if required else ("", "")
+        constants = (
+            Literal(array(VARCHAR), tuple(found)),
+            Literal(array(BIGINT), tuple(found.values())),
+            Literal(array(VARCHAR), missing),
+        )
+        return Call(aliased(BIGINT, kind), "named_object", (text, *constants))
     known: dict[str, int] = {}
     for parts, oid in _numbers(context, kind).items():
         *schema, name = parts
