@@ -221,7 +221,7 @@ def _rename_relation(
         sequence = sequence_of(context, tree.name)
         edit: Edit = PutMap(replace(sequence, name=place.full))
         more = with_renamed_defaults(context.catalog, sequence.name, place)
-    elif tree.kind == "TABLE":
+    elif tree.kind == "TABLE" and not isinstance(known, ViewDefinition):
         schema = map_of(context, tree.name)
         after = replace(schema, name=place.full, key_name=schema.primary_key)
         edit = PutMap(with_renamed_checks(schema, after, schema.local, new))
@@ -239,7 +239,7 @@ def _rename_relation(
 
 
 def _is_sequence(context: Context, tree: AlterTree) -> bool:
-    """PostgreSQL's ALTER TABLE renames sequences, too."""
+    """PostgreSQL's ALTER TABLE renames sequences, too, and views."""
     found = context.relation(tree.name)
     return tree.kind == "TABLE" and isinstance(found, MapSchema) and found.sequence is not None
 
