@@ -42,7 +42,8 @@ from remuda.datatypes.sql import SqlType
 from remuda.session.system.access_methods import method_of, pg_am, pg_opclass, pg_opfamily
 from remuda.session.system.functions import pg_operator, pg_proc
 from remuda.session.system.rows import Row, row
-from remuda.session.system.sequences import pg_depend, pg_sequence, with_generated, with_identity
+from remuda.session.system.rules import pg_depend, pg_rewrite
+from remuda.session.system.sequences import pg_sequence, with_generated, with_identity
 from remuda.sql.definitions.constraints import condition_columns
 
 UTF8: Final = 6
@@ -322,7 +323,8 @@ ROWS: Final[dict[str, Callable[[Catalog], Iterable[Row]]]] = {
     "pg_proc": pg_proc,
     "pg_sequence": pg_sequence,
     "pg_depend": pg_depend,
+    "pg_rewrite": pg_rewrite,
     "pg_get_keywords": pg_get_keywords,
 }
-"""Other objects (triggers, rules, policies, enumerations, ...) do not exist in the grid: their
+"""Other objects (triggers, policies, enumerations, ...) do not exist in the grid: their
 relations are empty."""
