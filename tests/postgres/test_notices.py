@@ -74,3 +74,21 @@ def test_a_terminated_session_ends_with_a_fatal_error(connect):
     with pytest.raises(psycopg.OperationalError):
         idle.execute("SELECT 1")
     assert idle.closed
+
+
+def test_a_definition_tells_that_it_commits_its_transaction(connection, heard):
+    connection.execute("SET definitions_in_transactions = 'commit'")
+    connection.execute("BEGIN")
+    connection.execute("CREATE TABLE noticed (a INT)")
+    connection.execute("ALTER TABLE noticed ADD COLUMN b INT")
+    assert [(severity, text.split(" takes ")[0]) for severity, _, text in heard] == [
+        ("NOTICE", "CREATE TABLE")
+    ]
+    connection.execute("INSERT INTO noticed VALUES (1, 2)")
+    connection.execute("ROLLBACK")
+    assert heard[1][:2] == ("WARNING", "01000")
+    assert connection.execute("SELECT count(*) FROM noticed").fetchone() == (0,)
+    connection.execute("BEGIN")
+    connection.execute("ROLLBACK")
+    connection.execute("DROP TABLE noticed")
+    assert len(heard) == 2

@@ -222,3 +222,18 @@ def test_bytes_are_bounded_and_given_back(cluster_of):
 def test_other_clients_have_none(cluster):
     with cluster.connect() as client, pytest.raises(remuda.errors.NotSupported, match="session"):
         client.sql("CREATE TEMP TABLE x (n INT)")
+
+
+def test_a_temporary_table_commits_nothing(connection):
+    """Where other definitions commit the transaction."""
+    connection.execute("SET definitions_in_transactions = 'commit'")
+    connection.execute("CREATE TABLE stays_empty (a INT)")
+    connection.execute("BEGIN")
+    connection.execute("INSERT INTO stays_empty VALUES (1)")
+    connection.execute("CREATE TEMPORARY TABLE own AS SELECT a FROM stays_empty")
+    assert connection.execute("SELECT a FROM own").fetchall() == [(1,)]
+    connection.execute("ROLLBACK")
+    assert connection.execute("SELECT count(*) FROM stays_empty").fetchone() == (0,)
+    with pytest.raises(psycopg.errors.UndefinedTable):
+        connection.execute("SELECT a FROM own")
+    connection.execute("DROP TABLE stays_empty")

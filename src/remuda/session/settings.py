@@ -228,6 +228,13 @@ _SETTINGS: Final = (
         "whether transactions and single statements only read",
         _boolean,
     ),
+    Setting(
+        "definitions_in_transactions",
+        "refuse",
+        "what a definition does between BEGIN and COMMIT: it is refused; or it commits the changes "
+        "before it, takes effect at once, and the transaction begins anew",
+        _only("refuse", "commit"),
+    ),
     Setting("default_tablespace", "", "maps are in no tablespace", _only("", "pg_default")),
     Setting(
         "engine",

@@ -85,6 +85,9 @@ class OpenTransaction:
     """The settings of SET LOCAL."""
     kept: list[tuple[str, TemporaryTables | None]] = field(default_factory=list)
     """The session's temporary tables at each savepoint, by the names of these."""
+    follows_definition: bool = False
+    """Whether a definition has committed the changes that its client made before it, in a block
+    that has not ended since."""
     asked: bool = False
     """Whether a statement has read or written in it: then its modes stand."""
     turn: asyncio.Lock = field(default_factory=asyncio.Lock)

@@ -31,7 +31,12 @@ from remuda.session.planning import (
 )
 from remuda.session.settings import SETTINGS, checked, milliseconds, setting_of
 from remuda.sql.parsing.cluster import TAG as CLUSTER_TAG
-from remuda.sql.scope.notices import ALREADY_BEGUN, NO_TRANSACTION
+from remuda.sql.scope.notices import (
+    ALREADY_BEGUN,
+    DEFINITIONS_STAY,
+    NO_TRANSACTION,
+    definition_commits,
+)
 from remuda.sql.scope.statements import (
     AnalyzeStatement,
     CancelStatement,
@@ -68,6 +73,10 @@ _STATES: Final = {
     State.SUSPENDED: user_pb2.SUSPENDED,
     State.MARKED_ROLLBACK: user_pb2.MARKED_ROLLBACK,
 }
+_DEFINITIONS: Final = (
+    CatalogStatement, CreateMapStatement, CreateAsStatement, CreateIndexStatement,
+    DropIndexStatement, TruncateStatement,
+)  # fmt: skip
 _LEVELS: Final = {level.value: level for level in Isolation}
 
 
@@ -195,7 +204,8 @@ class TransactionStatements:
                 self._check_write(transaction, found)
             case _:
                 if not _is_temporary(statement, found):
-                    raise _outside(_name(found))
+                    await self._commit_before(statement, transaction, found)
+                    return
         if statement.local or statement.partitions is not None:
             raise NotSupported(
                 "reads of some partitions take no part in transactions",
@@ -203,6 +213,50 @@ class TransactionStatements:
             )
         statement.locking = isinstance(found, PlannedQuery) and found.locking
         statement.read_timestamp = await self._sessions.read_at(transaction)
+
+    async def _commit_before(
+        self, statement: Statement, transaction: OpenTransaction, found: Planned
+    ) -> None:
+        """A definition takes effect at once, so it is refused; or, where the session asks for that,
+        what its transaction has done is committed first, and another one follows. Raises what
+        ``check_writable`` and the commit raise, and ActiveTransaction."""
+        what = _name(found)
+        setting = SETTINGS["definitions_in_transactions"]
+        if not isinstance(found, _DEFINITIONS):
+            raise _outside(what)
+        if statement.session.value(setting) != "commit":
+            raise _outside(what, definition=True)
+        transaction.check_writable(what)
+        if transaction.kept:
+            raise ActiveTransaction(
+                f"{what} cannot run while there is a savepoint",
+                hint="It commits the transaction, so ROLLBACK TO could undo nothing: RELEASE "
+                f'"{transaction.kept[0][0]}" first.',
+            )
+        if transaction.asked:
+            transaction = await self._followed(statement, transaction)
+        elif transaction.follows_definition:
+            return  # with nothing to commit: the client knows, or this statement is planned again
+        transaction.follows_definition = True
+        statement.progress.notice(definition_commits(what))
+
+    async def _followed(
+        self, statement: Statement, transaction: OpenTransaction
+    ) -> OpenTransaction:
+        """The one in which its client is after the commit. Raises what the commit raises: the block
+        has failed then."""
+        try:
+            await self._commit(statement, chain=True)
+        except BaseException:
+            self._chain(statement, transaction, chain=True)
+            raise
+        finally:
+            statement.given_up = False
+            self.accepted(statement)
+        following = statement.transaction
+        assert following is not None
+        following.local.update(transaction.local)
+        return following
 
     @staticmethod
     def _check_write(transaction: OpenTransaction, found: Planned) -> None:
@@ -341,6 +395,8 @@ class TransactionStatements:
                 statement.progress.notice(NO_TRANSACTION)
             return Ended("ROLLBACK")
         self._sessions.roll_back(transaction)
+        if transaction.follows_definition:
+            statement.progress.notice(DEFINITIONS_STAY)
         self._chain(statement, transaction, chain)
         session = statement.sent.with_values(transaction.base.values)
         if session.temporary is not None:
@@ -474,11 +530,13 @@ def _check_autocommitted(session: ClientSession, found: Planned) -> None:
     )
 
 
-def _outside(what: str) -> ActiveTransaction:
+def _outside(what: str, *, definition: bool = False) -> ActiveTransaction:
     return ActiveTransaction(
         f"{what} cannot run inside a transaction block",
         hint="It takes effect at once and cannot be rolled back: run it before BEGIN, or after "
-        "COMMIT.",
+        "COMMIT; or SET definitions_in_transactions = 'commit'."
+        if definition
+        else "Run it before BEGIN, or after COMMIT.",
     )
 
 

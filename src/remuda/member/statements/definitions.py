@@ -165,8 +165,9 @@ class Definitions:
         planned = await self._plans.plan(verification.query, (), local=False)
         assert isinstance(planned, PlannedQuery)
         run = replace(
-            statement, query=self._queries.new_id(), read_timestamp=None, partitions=None, values=()
-        )
+            statement, query=self._queries.new_id(), transaction=None, read_timestamp=None,
+            partitions=None, values=(),
+        )  # fmt: skip
         statement.attempt = run.query
         start = await self._runs.start(run, planned, (), INTERNAL_PAGE_ROWS)
         pages = self._runs.pages(run, start, [])
@@ -183,8 +184,9 @@ class Definitions:
         planned = await self._plans.plan(text, (), local=False)
         assert isinstance(planned, PlannedChange)
         run = replace(
-            statement, query=self._queries.new_id(), read_timestamp=None, partitions=None, values=()
-        )
+            statement, query=self._queries.new_id(), transaction=None, read_timestamp=None,
+            partitions=None, values=(),
+        )  # fmt: skip
         statement.attempt = run.query
         await self._write(run, planned, ())
 
@@ -229,4 +231,6 @@ class Definitions:
         insert = InsertStatement(made, found.source, "insert")
         planned = await self._plans.of(insert, statement.text)
         assert isinstance(planned, PlannedInsert)
+        if not made.temporary:  # nor are its rows in a transaction that the table is not in
+            statement = replace(statement, transaction=None)
         return await self._insert(statement, planned, ())

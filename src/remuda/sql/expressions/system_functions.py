@@ -59,6 +59,7 @@ VERSION: Final = "PostgreSQL 15.0 (Remuda)"
 SETTING_NAMES: Final = (
     "application_name", "bytea_output", "client_encoding", "client_min_messages", "datestyle",
     "default_tablespace", "default_transaction_isolation", "default_transaction_read_only",
+    "definitions_in_transactions",
     "engine", "extra_float_digits", "idle_in_transaction_session_timeout", "integer_datetimes",
     "intervalstyle", "jit",
     "lc_collate", "lc_ctype", "lock_timeout", "max_function_args", "max_identifier_length",

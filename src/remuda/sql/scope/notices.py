@@ -16,6 +16,16 @@ class Notice:
 
 NO_TRANSACTION = Notice("there is no transaction in progress", "25P01", WARNING)
 ALREADY_BEGUN = Notice("there is already a transaction in progress", "25001", WARNING)
+DEFINITIONS_STAY = Notice(
+    "the definitions of this transaction and the changes before them are committed and stay",
+    "01000",
+    WARNING,
+)
+
+
+def definition_commits(what: str) -> Notice:
+    """Of a definition in a transaction, with ``definitions_in_transactions``."""
+    return Notice(f"{what} takes effect at once, and commits the changes before it")
 
 
 def already_there(name: str) -> Notice:
