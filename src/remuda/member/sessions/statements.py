@@ -217,9 +217,9 @@ class TransactionStatements:
     async def _commit_before(
         self, statement: Statement, transaction: OpenTransaction, found: Planned
     ) -> None:
-        """A definition takes effect at once, so it is refused; or, where the session asks for that,
-        what its transaction has done is committed first, and another one follows. Raises what
-        ``check_writable`` and the commit raise, and ActiveTransaction."""
+        """A definition takes effect at once, so it is refused. Where the session asks for that, the
+        changes before it are committed first, and another transaction follows. Raises the errors of
+        ``check_writable`` and of the commit, and ActiveTransaction."""
         what = _name(found)
         setting = SETTINGS["definitions_in_transactions"]
         if not isinstance(found, _DEFINITIONS):
@@ -243,8 +243,8 @@ class TransactionStatements:
     async def _followed(
         self, statement: Statement, transaction: OpenTransaction
     ) -> OpenTransaction:
-        """The one in which its client is after the commit. Raises what the commit raises: the block
-        has failed then."""
+        """The one in which its client is after the commit. Raises the errors of the commit: the
+        block has failed then."""
         try:
             await self._commit(statement, chain=True)
         except BaseException:

@@ -1,4 +1,4 @@
-"""Rows of ``pg_catalog`` about the rules of views, and what each view reads."""
+"""Rows of ``pg_catalog`` about the rules of views and the relations that views read."""
 
 from __future__ import annotations
 
