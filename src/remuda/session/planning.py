@@ -56,6 +56,7 @@ from remuda.sql.scope.statements import (
     ExplainStatement,
     InsertStatement,
     ItemEffect,
+    LockStatement,
     PrivilegeStatement,
     Repeats,
     SessionStatement,
@@ -226,6 +227,7 @@ Planned: TypeAlias = (
     | TruncateStatement
     | ShowStatement
     | AnalyzeStatement
+    | LockStatement
     | SessionStatement
     | SnapshotStatement
     | ClusterStatement

@@ -39,11 +39,13 @@ from remuda.sql.scope.statements import (
     DropIndexStatement,
     ExplainStatement,
     InsertStatement,
+    LockStatement,
     PrivilegeStatement,
     ShowStatement,
     SnapshotStatement,
     TruncateStatement,
 )
+from remuda.sql.trees.syntax import LockMode
 
 _TEMPORARY: Final = prefix(PG_TEMP)
 
@@ -121,6 +123,9 @@ def _needs(statement: BoundStatement, catalog: Catalog) -> Iterator[Need]:
             yield Need(Role.WRITE, schema.name)
         case SnapshotStatement() | ClusterStatement() | PrivilegeStatement():
             yield Need(Role.ADMIN, ALL)
+        case LockStatement(schemas=schemas, mode=mode):
+            role = Role.READ if mode is LockMode.ACCESS_SHARE else Role.WRITE
+            yield from (Need(role, schema.name) for schema in schemas if not schema.temporary)
         case AnalyzeStatement(maps=maps):
             yield from (Need(Role.WRITE, schema.name) for schema in maps)
         case ExplainStatement(statement=inner):

@@ -25,6 +25,7 @@ from remuda.sql.definitions.namespaces import bind_schema
 from remuda.sql.definitions.privileges import bind_privileges
 from remuda.sql.definitions.schemas import bind_create, bind_drop, bind_show
 from remuda.sql.definitions.sequences import bind_sequence
+from remuda.sql.definitions.table_locks import bind_lock
 from remuda.sql.expressions.expressions import ExpressionBinder, Forbidding
 from remuda.sql.expressions.item_effects import EffectItems
 from remuda.sql.queries.numbers import numbered
@@ -37,6 +38,7 @@ from remuda.sql.scope.output import project
 from remuda.sql.scope.resolution import DEFAULT_PATH
 from remuda.sql.scope.scope import Scope, column_refs
 from remuda.sql.scope.statements import (
+    AnalyzeStatement,
     BoundQuery,
     BoundStatement,
     CancelStatement,
@@ -46,6 +48,7 @@ from remuda.sql.scope.statements import (
     CreateAsStatement,
     ExplainStatement,
     InsertStatement,
+    LockStatement,
     ParsedStatement,
     SessionStatement,
     SnapshotStatement,
@@ -102,6 +105,7 @@ from remuda.sql.trees.syntax import (
     DropTree,
     ExplainTree,
     InsertTree,
+    LockTree,
     MergeTree,
     QueryTree,
     ShowTree,
@@ -164,10 +168,18 @@ def _bind(context: Context, parsed: ParsedStatement) -> BoundStatement:
             return bind_comment(context, tree)
         case DropTree() as tree:
             return bind_drop(context, tree, _bind_alone)
-        case AnalyzeTree() as tree:
-            return bind_analyze(context, tree)
+        case AnalyzeTree() | LockTree() as tree:
+            return _bind_of_maps(context, tree)
         case _:
             return _bind_other(context, parsed)
+
+
+def _bind_of_maps(
+    context: Context, tree: AnalyzeTree | LockTree
+) -> AnalyzeStatement | LockStatement:
+    if isinstance(tree, LockTree):
+        return bind_lock(context, tree)
+    return bind_analyze(context, tree)
 
 
 def _bind_explain(context: Context, tree: ExplainTree) -> ExplainStatement:

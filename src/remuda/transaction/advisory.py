@@ -20,12 +20,20 @@ class Owner(NamedTuple):
 
 
 class LockKey(NamedTuple):
-    """``pair``: it was given as two numbers of 32 bits; ``number`` has both."""
+    """``pair``: it was given as two numbers of 32 bits; ``number`` has both. ``table``: the number
+    is the OID of a map that LOCK TABLE names."""
 
     pair: bool
     number: int
+    table: bool = False
 
     def __str__(self) -> str:
+        if self.table:
+            return f"relation {self.number}"
+        return f"advisory lock [{self._digits}]"
+
+    @property
+    def _digits(self) -> str:
         if not self.pair:
             return str(self.number)
         low = self.number & 0xFFFFFFFF

@@ -243,8 +243,8 @@ def _deadlock(circle: list[Claim]) -> DeadlockDetected:
     for claim, after in zip(circle, [*circle[1:], circle[0]], strict=True):
         mode = "ShareLock" if claim.shared else "ExclusiveLock"
         lines.append(
-            f"{claim.owner.name} of member {claim.owner.member} waits for {mode} on advisory lock "
-            f"[{claim.key}]; blocked by {after.owner.name} of member {after.owner.member}."
+            f"{claim.owner.name} of member {claim.owner.member} waits for {mode} on {claim.key}; "
+            f"blocked by {after.owner.name} of member {after.owner.member}."
         )
     return DeadlockDetected(
         "deadlock detected",

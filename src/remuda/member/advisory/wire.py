@@ -14,6 +14,7 @@ def encoded(claim: Claim) -> control_pb2.AdvisoryClaim:
         pair=claim.key.pair,
         key=claim.key.number,
         shared=claim.shared,
+        table=claim.key.table,
     )
 
 
@@ -21,6 +22,6 @@ def decoded(message: control_pb2.AdvisoryClaim) -> Claim:
     return Claim(
         message.number,
         Owner(message.member, message.owner),
-        LockKey(message.pair, message.key),
+        LockKey(message.pair, message.key, message.table),
         message.shared,
     )

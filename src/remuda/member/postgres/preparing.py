@@ -45,6 +45,7 @@ from remuda.sql.scope.statements import (
     AnalyzeStatement,
     CancelStatement,
     CopyStatement,
+    LockStatement,
     PrivilegeStatement,
     SessionStatement,
     ShowKind,
@@ -296,7 +297,7 @@ def manner_of(found: Planned) -> Manner:
             return Manner.OUTSIDE
         case SessionStatement() | ShowStatement() | AnalyzeStatement() | CancelStatement():
             return Manner.SESSION
-        case PrivilegeStatement():
+        case PrivilegeStatement() | LockStatement():
             return Manner.SESSION
         case _:
             return Manner.OUTSIDE

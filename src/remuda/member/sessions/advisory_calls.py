@@ -1,4 +1,5 @@
-"""``pg_advisory_lock`` and its family: items of a SELECT that act when its rows are there.
+"""``pg_advisory_lock`` and its family: items of a SELECT that act when its rows are there; and
+LOCK TABLE, whose locks are of the same kind (decision 0094).
 
 The locks of a session belong to its connection, so only clients whose sessions their members keep
 (``Client.kept``) can have them; locks of a transaction, every client.
@@ -12,13 +13,22 @@ from typing import Final
 
 import pyarrow as pa
 
-from remuda.errors import LockNotAvailable, NotSupported, QueryTimeout, RemudaError
+from remuda.datatypes.schema import MapSchema
+from remuda.errors import (
+    LockNotAvailable,
+    NoActiveTransaction,
+    NotSupported,
+    QueryTimeout,
+    RemudaError,
+)
 from remuda.member.advisory.locks import AdvisoryService
+from remuda.member.sessions.session import TransactionSessions
 from remuda.member.sessions.statement import Client, Statement
 from remuda.rpc.client_channel import ClientChannel
 from remuda.session.planning import PlannedQuery
 from remuda.sql.scope.notices import WARNING, Notice
-from remuda.sql.scope.statements import AdvisoryAct, AdvisoryCall, AdvisoryTest
+from remuda.sql.scope.statements import AdvisoryAct, AdvisoryCall, AdvisoryTest, LockStatement
+from remuda.sql.trees.syntax import LockMode
 from remuda.transaction.advisory import LockKey
 
 _NOT_OWNED: Final = "01000"
@@ -26,8 +36,12 @@ _NOT_OWNED: Final = "01000"
 
 class AdvisoryCalls:
     def __init__(
-        self, locks: AdvisoryService, client_of: Callable[[ClientChannel], Client | None]
+        self,
+        locks: AdvisoryService,
+        client_of: Callable[[ClientChannel], Client | None],
+        transactions: TransactionSessions,
     ) -> None:
+        self._transactions = transactions
         self._locks = locks
         self._client_of = client_of
 
@@ -71,21 +85,57 @@ class AdvisoryCalls:
                 statement.progress.notice(Notice(message, _NOT_OWNED, WARNING))
             return held
         waits = call.act is AdvisoryAct.LOCK
-        granted = await self._timed(statement, call, owner, key)
+        of_transaction = call.of_transaction
+        granted = await self._timed(statement, owner, key, call.shared, of_transaction, waits)
         if call.of_transaction and granted:
             self._end_with_transaction(statement, owner)
         return "" if waits else granted
 
-    async def _timed(
-        self, statement: Statement, call: AdvisoryCall, owner: str, key: LockKey
+    async def lock_tables(self, statement: Statement, found: LockStatement) -> str:
+        """The tag of LOCK TABLE. Raises NoActiveTransaction, NotSupported, LockNotAvailable,
+        DeadlockDetected, QueryTimeout, TransientError."""
+        transaction, mode = statement.transaction, found.mode
+        if transaction is None:
+            raise NoActiveTransaction("LOCK TABLE can only be used in transaction blocks")
+        if mode.excludes_writers and transaction.pessimistic:
+            raise NotSupported(
+                "a pessimistic transaction locks rows, and cannot exclude writers of a whole map",
+                hint="BEGIN an optimistic transaction, the default.",
+            )
+        schemas = [schema for schema in found.schemas if not schema.temporary]
+        try:
+            for schema in () if mode.weak else schemas:
+                await self._lock_table(statement, schema, found)
+            if mode.excludes_writers:
+                at = await self._transactions.read_at(transaction)
+                for schema in schemas:
+                    transaction.note_table(schema, at)
+        except RemudaError as error:
+            statement.error = statement.error or error
+            raise
+        return "LOCK TABLE"
+
+    async def _lock_table(
+        self, statement: Statement, schema: MapSchema, found: LockStatement
+    ) -> None:
+        owner, key = self._owner(statement, of_transaction=True), LockKey(False, schema.oid, True)
+        shared = found.mode is LockMode.SHARE
+        if not await self._timed(statement, owner, key, shared, True, not found.nowait):
+            raise LockNotAvailable(f'could not obtain lock on relation "{schema.local}"')
+        self._end_with_transaction(statement, owner)
+
+    async def _timed(  # noqa: PLR0917 (a lock)
+        self,
+        statement: Statement,
+        owner: str,
+        key: LockKey,
+        shared: bool,
+        of_transaction: bool,
+        waits: bool,
     ) -> bool:
         """Whether the lock was granted. Raises QueryTimeout, LockNotAvailable."""
         locking = self._locks.lock(
-            owner,
-            key,
-            shared=call.shared,
-            of_transaction=call.of_transaction,
-            waits=call.act is AdvisoryAct.LOCK,
+            owner, key, shared=shared, of_transaction=of_transaction, waits=waits
         )
         patience = asyncio.timeout(statement.session.lock_timeout)
         try:
@@ -95,7 +145,7 @@ class AdvisoryCalls:
             if patience.expired():
                 raise LockNotAvailable("canceling statement due to lock timeout") from None
             raise QueryTimeout(
-                f"the advisory lock {key} was not given free within {statement.timeout:g} s"
+                f"the {key} was not given free within {statement.timeout:g} s"
             ) from None
 
     def _owner(self, statement: Statement, *, of_transaction: bool) -> str:

@@ -24,7 +24,7 @@ from remuda.member.cursors.open_cursors import OpenCursors
 from remuda.member.notifications.pending import PendingNotifications
 from remuda.member.queries.query_start import QueryStart
 from remuda.member.sessions.reads import OwnReads
-from remuda.member.state.transaction_sets import ReadSet
+from remuda.member.state.transaction_sets import ReadSet, Scan
 from remuda.query.ids import QueryId
 from remuda.rpc.client_channel import ClientChannel
 from remuda.rpc.messages import control_pb2
@@ -219,6 +219,12 @@ class OpenTransaction:
             self._checks(at)
         if locking or self.isolation is Isolation.SERIALIZABLE:
             self.reads.add_query(start)
+
+    def note_table(self, schema: MapSchema, at: int) -> None:
+        """Nobody else writes the map between ``at`` and the commit, or that fails."""
+        self.locked_since = min(self.locked_since or at, at)
+        self._checks(at)
+        self.reads.add_scan(Scan(schema.map_id, schema.version))
 
     def _checks(self, since: int) -> None:
         self.checked_since = min(self.checked_since or since, since)

@@ -48,6 +48,7 @@ from remuda.sql.scope.statements import (
     CreateMapStatement,
     DropIndexStatement,
     InsertStatement,
+    LockStatement,
     PrivilegeStatement,
     SessionStatement,
     ShowStatement,
@@ -191,7 +192,9 @@ class TransactionStatements:
         self._sessions.still_open(transaction)
         transaction.check()
         match found:
-            case ShowStatement() | AnalyzeStatement() | CancelStatement() | PrivilegeStatement():
+            case ShowStatement() | AnalyzeStatement() | CancelStatement():
+                return
+            case PrivilegeStatement() | LockStatement():
                 return
             case SessionStatement(DiscardTree()):
                 raise _outside("DISCARD")

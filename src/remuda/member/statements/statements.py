@@ -77,6 +77,7 @@ from remuda.sql.scope.statements import (
     ClusterStatement,
     CopyStatement,
     InsertStatement,
+    LockStatement,
     PrivilegeStatement,
     SessionStatement,
     ShowKind,
@@ -161,10 +162,10 @@ class Statements(Wing):
         self._answered_above: dict[type, Answering] = {}
         of_cursors = QueriesOfCursors(queries, hop, self._runs.start, self._runs.active)
         self.cursors = CursorStatements(core, of_cursors, self._clients.get)
-        self._advisory = AdvisoryCalls(advisory, self._clients.get)
-        self._notifications = NotificationStatements(notifications, self._clients.get)
-        discard = self.cursors.discard, self._advisory.discard, self._notifications.discard
-        self._sessions = Sessions(core, plans, discard)
+        self._advisory = AdvisoryCalls(advisory, self._clients.get, transactions)
+        notify = self._notifications = NotificationStatements(notifications, self._clients.get)
+        discards = self.cursors.discard, self._advisory.discard, notify.discard
+        self._sessions = Sessions(core, plans, discards)
         self._transactions = TransactionStatements(core, transactions, self.cursors)
         transactions.on_timeout.append(self.cancel)
         self._definitions = Definitions(
@@ -247,11 +248,10 @@ class Statements(Wing):
 
     def accept(self, statement: Statement) -> None:
         """From now on its client has it running."""
-        if self._clients.begun(statement):
-            if statement.transaction is not None:
-                self._transactions.accepted(statement)
-        else:
+        if not self._clients.begun(statement):
             statement.error = ConnectionBroken("the client is gone")
+        elif statement.transaction is not None:
+            self._transactions.accepted(statement)
 
     def transaction(
         self, name: str, channel: ClientChannel, user: str
@@ -300,17 +300,18 @@ class Statements(Wing):
         """A statement that meets a map that was altered, or another view, is planned again, and so
         is a write that loses a member: it has changed nothing and told the client nothing. When the
         member stops it, nobody is told, and its memory is freed."""
+        clock = self._core.world.clock
         with statement.freed_when_stopped():
             try:
                 await statement.pause("before_plan")
                 while True:
-                    began = self._core.world.clock.monotonic()
+                    began = clock.monotonic()
                     found, values = await self._planned(statement, local)
-                    statement.progress.planning += self._core.world.clock.monotonic() - began
+                    statement.progress.planning += clock.monotonic() - began
                     try:
                         await self._dispatch(statement, found, values)
                     except TransientError as error:
-                        pause = pause_before_next(statement, error, self._monotonic())
+                        pause = pause_before_next(statement, error, clock.monotonic())
                         if pause is None:
                             raise
                         await asyncio.sleep(pause)
@@ -432,6 +433,8 @@ class Statements(Wing):
                 self._done(statement, await self._notifications.run(statement, tree), 0)
             case SessionStatement(tree):
                 await self._change_session(statement, tree)
+            case LockStatement():
+                self._done(statement, await self._advisory.lock_tables(statement, found), 0)
             case ClusterStatement(AcceptLossTree()):
                 self._done(statement, CLUSTER_TAG, await self._accept_lost())
             case PrivilegeStatement():
@@ -526,7 +529,7 @@ class Statements(Wing):
     def again(self, statement: Statement, error: RemudaError) -> bool:
         """A statement met a map that was altered or dropped, or another view, on some member, and
         has neither changed nor told anything: it is planned anew. False: it fails."""
-        pause = pause_before_next(statement, error, self._monotonic())
+        pause = pause_before_next(statement, error, self._core.world.clock.monotonic())
         if pause is None:
             return False
         self._core.spawn(self._after_pause(statement, pause), "statement")
@@ -536,9 +539,6 @@ class Statements(Wing):
         with statement.freed_when_stopped():
             await asyncio.sleep(pause)
         await self.run(statement, local=statement.local or statement.partitions is not None)
-
-    def _monotonic(self) -> float:
-        return self._core.world.clock.monotonic()
 
     # --- queries of the member's own ----------------------------------------------------------
 

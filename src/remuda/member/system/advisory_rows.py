@@ -42,9 +42,11 @@ def _row(claim: Claim, granted: bool) -> Row:
     """As PostgreSQL has it: classid and objid are the halves of a key, objsubid 2 tells that it was
     given as two numbers."""
     key, (kind, _, number) = claim.key, claim.owner.name.partition(" ")
+    place = (None, (key.number >> 32) & _LOW, key.number & _LOW, 2 if key.pair else 1)
+    relation, classid, objid, objsubid = (key.number, None, None, None) if key.table else place
     return (
-        "advisory", DATABASE_OID, None, None, None, None, None,
-        (key.number >> 32) & _LOW, key.number & _LOW, 2 if key.pair else 1,
+        "relation" if key.table else "advisory", DATABASE_OID, relation, None, None, None, None,
+        classid, objid, objsubid,
         None if kind == "process" else number, int(number) if kind == "process" else None,
         "ShareLock" if claim.shared else "ExclusiveLock", granted, False, None,
     )  # fmt: skip

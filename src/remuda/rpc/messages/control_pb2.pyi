@@ -1645,7 +1645,7 @@ class SequenceVoid(_message.Message):
     def __init__(self, context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., map_id: _Optional[int] = ..., generation: _Optional[int] = ...) -> None: ...
 
 class AdvisoryClaim(_message.Message):
-    __slots__ = ("context", "member", "owner", "number", "pair", "key", "shared", "waits", "given_up")
+    __slots__ = ("context", "member", "owner", "number", "pair", "key", "shared", "waits", "given_up", "table")
     CONTEXT_FIELD_NUMBER: _ClassVar[int]
     MEMBER_FIELD_NUMBER: _ClassVar[int]
     OWNER_FIELD_NUMBER: _ClassVar[int]
@@ -1655,6 +1655,7 @@ class AdvisoryClaim(_message.Message):
     SHARED_FIELD_NUMBER: _ClassVar[int]
     WAITS_FIELD_NUMBER: _ClassVar[int]
     GIVEN_UP_FIELD_NUMBER: _ClassVar[int]
+    TABLE_FIELD_NUMBER: _ClassVar[int]
     context: _common_pb2.Context
     member: int
     owner: str
@@ -1664,7 +1665,8 @@ class AdvisoryClaim(_message.Message):
     shared: bool
     waits: bool
     given_up: bool
-    def __init__(self, context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., member: _Optional[int] = ..., owner: _Optional[str] = ..., number: _Optional[int] = ..., pair: _Optional[bool] = ..., key: _Optional[int] = ..., shared: _Optional[bool] = ..., waits: _Optional[bool] = ..., given_up: _Optional[bool] = ...) -> None: ...
+    table: bool
+    def __init__(self, context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., member: _Optional[int] = ..., owner: _Optional[str] = ..., number: _Optional[int] = ..., pair: _Optional[bool] = ..., key: _Optional[int] = ..., shared: _Optional[bool] = ..., waits: _Optional[bool] = ..., given_up: _Optional[bool] = ..., table: _Optional[bool] = ...) -> None: ...
 
 class AdvisoryAnswer(_message.Message):
     __slots__ = ("context", "granted", "circle")

@@ -59,7 +59,7 @@ _STATEMENTS: Final = (
     "SELECT, VALUES, INSERT, SINK INTO, UPDATE, DELETE, MERGE, TRUNCATE, COPY, CREATE, ALTER, "
     "DROP, COMMENT, SHOW, DESCRIBE, EXPLAIN, ANALYZE, VACUUM, REINDEX, SET, RESET, PREPARE, "
     "EXECUTE, DEALLOCATE, DISCARD, DECLARE, FETCH, MOVE, CLOSE, BEGIN, START TRANSACTION, "
-    "COMMIT, END, ROLLBACK, ABORT, SAVEPOINT, RELEASE, CANCEL"
+    "COMMIT, END, ROLLBACK, ABORT, SAVEPOINT, RELEASE, LOCK, LISTEN, NOTIFY, UNLISTEN, CANCEL"
 )
 _SHOWN: Final = (
     "tables", "maps", "mappings", "views", "indexes", "index", "columns", "create",
@@ -67,7 +67,7 @@ _SHOWN: Final = (
 _SHOWN_SNAPSHOTS: Final = ("snapshots", "snapshot")
 _KNOWN_WORDS: Final = frozenset(
     {"call"}
-    | {"lock", "refresh", "listen", "notify", "load", "checkpoint"}
+    | {"refresh", "load", "checkpoint"}
     | {"replace", "upsert", "use", "from", "pivot", "do", "cluster", "import"}
 )
 _STATEMENT_WORDS: Final = (

@@ -30,7 +30,7 @@ from remuda.sql.trees.session import (
     ShowSettingTree,
     UnlistenTree,
 )
-from remuda.sql.trees.syntax import AnalyzeTree, Name
+from remuda.sql.trees.syntax import AnalyzeTree, LockMode, LockTree, Name
 from remuda.sql.trees.transaction import SetTransactionTree
 
 WORDS: Final = (
@@ -41,6 +41,7 @@ WORDS: Final = (
     "deallocate",
     "discard",
     "listen",
+    "lock",
     "notify",
     "unlisten",
     "analyze",
@@ -52,6 +53,7 @@ _PREPARABLE: Final = (
     "select", "insert", "update", "delete", "merge", "values", "with", "sink", "(", "table",
 )  # fmt: skip
 
+_LOCK_MODES: Final = sorted(LockMode, key=lambda mode: -len(mode.value))
 _VACUUM_OPTIONS: Final = frozenset({"full", "freeze", "verbose", "analyze"})
 _VACUUM_SETTINGS: Final = frozenset(
     {
@@ -72,7 +74,7 @@ class SessionParser(TokenReader):
 
     def statement(
         self, word: str, expressions: ReadExpressions, parameters: Callable[[str], int]
-    ) -> SessionTree | AnalyzeTree:
+    ) -> SessionTree | AnalyzeTree | LockTree:
         """``parameters`` counts those of a statement's text."""
         match word:
             case "set":
@@ -87,14 +89,12 @@ class SessionParser(TokenReader):
                 return self._deallocate()
             case "discard":
                 return self._discard()
-            case "listen":
-                channel = self.name()
-                self.end()
-                return ListenTree(channel.text)
+            case "listen" | "unlisten":
+                return self._listen() if word == "listen" else self._unlisten()
+            case "lock":
+                return self._lock()
             case "notify":
                 return self._notify()
-            case "unlisten":
-                return self._unlisten()
             case "vacuum":
                 return self._vacuum()
             case "reindex":
@@ -301,6 +301,11 @@ class SessionParser(TokenReader):
         self.end()
         return SetConstraintsTree(names)
 
+    def _listen(self) -> ListenTree:
+        channel = self.name()
+        self.end()
+        return ListenTree(channel.text)
+
     def _unlisten(self) -> UnlistenTree:
         channel = None if self.accept("*") else self.name().text
         self.end()
@@ -312,6 +317,28 @@ class SessionParser(TokenReader):
             payload = self.string("The payload is a text; pg_notify() takes expressions.").text
         self.end()
         return NotifyTree(channel, payload)
+
+    # --- locks ---
+
+    def _lock(self) -> LockTree:
+        self.accept("table")
+        names = self.listed(self._locked)
+        mode = LockMode.ACCESS_EXCLUSIVE
+        if self.accept("in"):
+            found = (m for m in _LOCK_MODES if self.accept(*m.value.lower().split(), "mode"))
+            known = next(found, None)
+            if known is None:
+                self.fail("The modes: " + ", ".join(mode.value for mode in LockMode) + ".")
+            mode = known
+        nowait = self.accept("nowait")
+        self.end()
+        return LockTree(names, mode, nowait)
+
+    def _locked(self) -> Name:
+        self.accept("only")
+        name = self.map_name()
+        self.accept("*")
+        return name
 
     # --- statistics ---
 

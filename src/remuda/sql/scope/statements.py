@@ -22,7 +22,7 @@ from remuda.sql.trees.cluster import CancelTree, ClusterTree
 from remuda.sql.trees.cursors import Declaration
 from remuda.sql.trees.session import SessionTree
 from remuda.sql.trees.snapshot import SnapshotTree
-from remuda.sql.trees.syntax import ExplainOptions, Tree
+from remuda.sql.trees.syntax import ExplainOptions, LockMode, Tree
 
 
 class CatalogReader(Protocol):
@@ -392,6 +392,15 @@ class AnalyzeStatement:
 
 
 @dataclass(frozen=True, slots=True)
+class LockStatement:
+    """LOCK TABLE, in the order of its names."""
+
+    schemas: tuple[MapSchema, ...]
+    mode: LockMode
+    nowait: bool
+
+
+@dataclass(frozen=True, slots=True)
 class SessionStatement:
     """About the client's session: carried out where that is known."""
 
@@ -449,6 +458,7 @@ BoundStatement: TypeAlias = (
     | ExplainStatement
     | ShowStatement
     | AnalyzeStatement
+    | LockStatement
     | SessionStatement
     | SnapshotStatement
     | ClusterStatement

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from enum import Enum
 from typing import Literal, TypeAlias
 
 from remuda.datatypes.index import IndexKind
@@ -388,6 +389,36 @@ class ShowTree:
     reads_only: Literal[True] = True
 
 
+class LockMode(Enum):
+    """The modes of LOCK TABLE, the weakest first."""
+
+    ACCESS_SHARE = "ACCESS SHARE"
+    ROW_SHARE = "ROW SHARE"
+    ROW_EXCLUSIVE = "ROW EXCLUSIVE"
+    SHARE_UPDATE_EXCLUSIVE = "SHARE UPDATE EXCLUSIVE"
+    SHARE = "SHARE"
+    SHARE_ROW_EXCLUSIVE = "SHARE ROW EXCLUSIVE"
+    EXCLUSIVE = "EXCLUSIVE"
+    ACCESS_EXCLUSIVE = "ACCESS EXCLUSIVE"
+
+    @property
+    def weak(self) -> bool:
+        """Whether a transaction holds it anyway that reads or writes rows."""
+        return self in (LockMode.ACCESS_SHARE, LockMode.ROW_SHARE, LockMode.ROW_EXCLUSIVE)
+
+    @property
+    def excludes_writers(self) -> bool:
+        return not (self.weak or self is LockMode.SHARE_UPDATE_EXCLUSIVE)
+
+
+@dataclass(frozen=True, slots=True)
+class LockTree:
+    names: tuple[Name, ...]
+    mode: LockMode
+    nowait: bool
+    reads_only: Literal[False] = False
+
+
 @dataclass(frozen=True, slots=True)
 class AnalyzeTree:
     """ANALYZE, VACUUM or REINDEX (``tag``) of maps, each with the columns that were named; no maps:
@@ -440,6 +471,7 @@ Tree: TypeAlias = (
     | ShowTree
     | ExplainTree
     | AnalyzeTree
+    | LockTree
     | SessionTree
     | SnapshotTree
     | ClusterTree
