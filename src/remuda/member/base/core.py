@@ -157,7 +157,7 @@ class Core:
         return defences
 
     def note_in(self, wal: NoWal) -> None:
-        """What is to outlive the process is noted in ``wal``."""
+        """From now on ``wal`` keeps a note of all that has to outlive the process."""
         self.wal = wal
         self.room.watch_disk(self.require_disk)
 

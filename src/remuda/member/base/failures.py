@@ -53,5 +53,5 @@ class _NothingDone:
 
 
 nothing_done: Final = _NothingDone()
-"""Around what has no effect unless it returns: that a member is lost leaves nothing open then, and
-whoever has asked is told so (NotServed in place of MemberUnavailable)."""
+"""Around a call that has no effect unless it returns: if a member is lost meanwhile, nothing is
+left open, and the caller gets NotServed in place of MemberUnavailable."""
