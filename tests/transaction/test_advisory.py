@@ -98,6 +98,7 @@ def test_a_host_that_begins_again_knows_what_it_is_told() -> None:
 
 
 def test_keys_as_people_write_them() -> None:
-    assert str(LockKey(False, -7)) == "-7"
-    assert str(LockKey(True, (3 << 32) | 4)) == "3, 4"
-    assert str(LockKey(True, (-1 << 32) | 0xFFFFFFFE)) == "-1, -2"
+    assert str(LockKey(False, -7)) == "advisory lock [-7]"
+    assert str(LockKey(True, (3 << 32) | 4)) == "advisory lock [3, 4]"
+    assert str(LockKey(True, (-1 << 32) | 0xFFFFFFFE)) == "advisory lock [-1, -2]"
+    assert str(LockKey(False, 16384, True)) == "relation 16384"
