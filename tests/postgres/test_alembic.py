@@ -75,6 +75,14 @@ def later_models() -> sa.MetaData:
     return models
 
 
+def last_models() -> sa.MetaData:
+    """What a downgrade takes away: a column, its index and a table."""
+    models = later_models()
+    models.tables["planes"].append_column(sa.Column("range", sa.Integer, index=True))
+    sa.Table("ports", models, sa.Column("code", sa.String(4), primary_key=True))
+    return models
+
+
 @pytest.fixture
 def project(door, tmp_path):
     """A project whose ini file has the address of the door, and the line of docs/postgres.md."""
@@ -97,7 +105,7 @@ def project(door, tmp_path):
 
 def differences(engine: sa.Engine, models: sa.MetaData) -> list[object]:
     """Of the tables in the database from the models, those of other tests left out."""
-    ours = {"planes", "crews"}
+    ours = {"planes", "crews", "ports"}
 
     def included(thing, name, kind, _reflected, _other):
         return kind != "table" or name in ours
@@ -127,3 +135,13 @@ def test_migrations_up_and_down(project):
     with engine.connect() as connection:
         assert MigrationContext.configure(connection).get_current_revision() == "2"
         assert sa.inspect(connection).has_table("crews")
+    config.attributes["models"] = last_models()
+    command.revision(config, "last", autogenerate=True, rev_id="3")
+    command.upgrade(config, "head")
+    assert differences(engine, last_models()) == []
+    command.downgrade(config, "2")
+    assert differences(engine, later_models()) == []
+    with engine.connect() as connection:
+        assert connection.execute(sa.text("SELECT count(*) FROM planes")).scalar() == 2
+    with pytest.raises(sa.exc.NotSupportedError, match="cannot become INTEGER"):
+        command.downgrade(config, "1")
