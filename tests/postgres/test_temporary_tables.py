@@ -219,6 +219,69 @@ def test_bytes_are_bounded_and_given_back(cluster_of):
             connection.close()
 
 
+def test_the_catalog_lists_them_to_their_session(connect, permanent):
+    mine, other = connect(), connect()
+    assert rows(mine, "SELECT pg_my_temp_schema()") == [(0,)]
+    mine.execute(
+        "CREATE TEMP TABLE t (id INT PRIMARY KEY, v VARCHAR(9) DEFAULT 'x' UNIQUE, CHECK (id > 0))"
+    )
+    mine.execute("CREATE TEMP TABLE plain (n INT)")
+    about = (
+        "SELECT relname, relkind, relpersistence FROM pg_class "
+        "WHERE relnamespace = pg_my_temp_schema() ORDER BY 1"
+    )
+    assert rows(mine, about) == [
+        ("plain", "r", "t"), ("t", "r", "t"), ("t_pkey", "i", "t"), ("t_v_key", "i", "t"),
+    ]  # fmt: skip
+    assert rows(other, about) == []
+    text = "SELECT attname FROM pg_attribute WHERE attrelid = 't'::regclass AND attnum > 0"
+    assert rows(mine, "SELECT 't'::regclass::oid = 'public.t'::regclass::oid") == [(False,)]
+    assert rows(mine, "SELECT 't'::regclass::text, 'public.t'::regclass::text") == [
+        ("t", "public.t")
+    ]
+    assert rows(mine, "SELECT 'pg_temp.t'::regclass = 't'::regclass") == [(True,)]
+    assert rows(mine, f"{text} ORDER BY attnum") == [("id",), ("v",)]
+    ((schema,),) = rows(mine, "SELECT nspname FROM pg_namespace WHERE oid = pg_my_temp_schema()")
+    assert schema.startswith("pg_temp_")
+    assert rows(mine, "SELECT current_schemas(true), current_schemas(false)") == [
+        ([schema, "pg_catalog", "public"], ["public"])
+    ]
+    assert rows(mine, f"SELECT count(*) FROM {schema}.t") == [(0,)]
+    assert rows(mine, f"SELECT '{schema}.t'::regclass = 't'::regclass") == [(True,)]
+    described = (
+        "SELECT column_name, data_type, column_default FROM information_schema.columns "
+        "WHERE table_schema = %s AND table_name = 't' ORDER BY ordinal_position"
+    )
+    assert rows(mine, described, schema) == [
+        ("id", "integer", None),
+        ("v", "character varying", "'x'"),
+    ]
+    assert rows(other, described, schema) == []
+    listed = (
+        "SELECT table_name, table_type, commit_action FROM information_schema.tables "
+        "WHERE table_schema = %s ORDER BY 1"
+    )
+    assert rows(mine, listed, schema) == [
+        ("plain", "LOCAL TEMPORARY", "PRESERVE"), ("t", "LOCAL TEMPORARY", "PRESERVE"),
+    ]  # fmt: skip
+    constraints = (
+        "SELECT conname, contype, pg_get_constraintdef(oid) FROM pg_constraint "
+        "WHERE conrelid = 't'::regclass ORDER BY 1"
+    )
+    assert rows(mine, constraints) == [
+        ("t_id_check", "c", "CHECK ((id > 0))"),
+        ("t_pkey", "p", "PRIMARY KEY (id)"),
+        ("t_v_key", "u", "UNIQUE (v)"),
+    ]
+    visible = "SELECT pg_table_is_visible('public.t'::regclass), pg_table_is_visible('t'::regclass)"
+    assert rows(mine, visible) == [(False, True)]
+    mine.execute("DROP TABLE t")
+    assert rows(mine, visible) == [(True, True)]
+    assert rows(mine, about) == [("plain", "r", "t")]
+    with pytest.raises(errors.UndefinedTable):
+        other.execute("SELECT 'plain'::regclass")
+
+
 def test_other_clients_have_none(cluster):
     with cluster.connect() as client, pytest.raises(remuda.errors.NotSupported, match="session"):
         client.sql("CREATE TEMP TABLE x (n INT)")

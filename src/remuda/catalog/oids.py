@@ -3,7 +3,7 @@ constraints and defaults.
 
 The catalog allots an OID when it first holds a definition, and keeps it with the definition: in
 messages, logs and snapshots. An OID is never given to another object, and lies below 2^31, because
-clients keep OIDs in 32-bit integers.
+clients keep OIDs in 32-bit integers. The highest ones are those of temporary tables.
 """
 
 from __future__ import annotations
@@ -16,7 +16,12 @@ from remuda.datatypes.schema import PUBLIC, MapSchema, Namespace, ViewDefinition
 
 FIRST_OID: Final = 16384
 """PostgreSQL's first one for the objects of users."""
-OID_LIMIT: Final = 1 << 31
+TEMPORARY_SCHEMAS: Final = 0x7F000000
+"""With the number of a session: the OID of its schema of temporary tables."""
+TEMPORARY_FIRST: Final = TEMPORARY_SCHEMAS + (1 << 16)
+"""The first OID of what a temporary table consists of. Sessions allot these, each for itself."""
+TEMPORARY_LIMIT: Final = 1 << 31
+OID_LIMIT: Final = TEMPORARY_SCHEMAS
 
 
 @dataclass
@@ -25,10 +30,12 @@ class Allotment:
 
     following: int
     taken: set[int] = field(default_factory=set)
+    first: int = FIRST_OID
+    limit: int = OID_LIMIT
 
     def keep(self, oid: int) -> int:
         """``oid``, if it is one and no other object has it; else a new one."""
-        if not FIRST_OID <= oid < OID_LIMIT or oid in self.taken:
+        if not self.first <= oid < self.limit or oid in self.taken:
             oid = self._new()
         self.taken.add(oid)
         self.following = max(self.following, oid + 1)
@@ -36,8 +43,8 @@ class Allotment:
 
     def _new(self) -> int:
         oid = self.following
-        while oid in self.taken or oid >= OID_LIMIT:
-            oid = FIRST_OID if oid >= OID_LIMIT else oid + 1
+        while oid in self.taken or oid >= self.limit:
+            oid = self.first if oid >= self.limit else oid + 1
         return oid
 
     def map(self, schema: MapSchema) -> MapSchema:

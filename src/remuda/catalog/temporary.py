@@ -6,7 +6,7 @@ ROLLBACK and a ROLLBACK TO a savepoint need no work: the session goes on with an
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Final, TypeAlias
@@ -14,7 +14,13 @@ from typing import Final, TypeAlias
 import pyarrow as pa
 
 from remuda.catalog.catalog import Catalog
-from remuda.datatypes.schema import PG_TEMP, MapSchema, Namespace
+from remuda.catalog.oids import (
+    TEMPORARY_FIRST,
+    TEMPORARY_LIMIT,
+    TEMPORARY_SCHEMAS,
+    Allotment,
+)
+from remuda.datatypes.schema import PG_TEMP, MapSchema, Namespace, full_name
 
 PRESERVE: Final = "PRESERVE ROWS"
 DELETE: Final = "DELETE ROWS"
@@ -40,11 +46,50 @@ class TemporaryNames:
     object, so no other session finds a plan that was made by them."""
 
     maps: tuple[MapSchema, ...]
+    session: int = 0
+    """A number from 1 on: that of ``pg_temp_1``, by which the session sees its schema listed."""
 
     def over(self, catalog: Catalog) -> Catalog:
         """``catalog`` with the temporary tables in a schema of their own."""
-        namespaces = (*catalog.namespaces, Namespace(PG_TEMP))
+        namespaces = (*catalog.namespaces, Namespace(PG_TEMP, oid=TEMPORARY_SCHEMAS + self.session))
         return replace(catalog, maps=(*catalog.maps, *self.maps), namespaces=namespaces)
+
+    def listed_over(self, catalog: Catalog) -> Catalog:
+        """``over``, as PostgreSQL's catalog lists it."""
+        over = self.over(catalog)
+        maps, namespaces = as_listed(over.maps, over.namespaces)
+        return replace(over, maps=tuple(maps), namespaces=tuple(namespaces))
+
+
+def own_schema(namespaces: Iterable[Namespace]) -> Namespace | None:
+    """The schema of temporary tables among ``namespaces``, if there is one, as it is listed."""
+    for namespace in namespaces:
+        if namespace.name == PG_TEMP:
+            return replace(namespace, name=f"{PG_TEMP}_{namespace.oid - TEMPORARY_SCHEMAS}")
+    return None
+
+
+def as_listed(
+    maps: Sequence[MapSchema], namespaces: Sequence[Namespace]
+) -> tuple[Sequence[MapSchema], Sequence[Namespace]]:
+    """Both as PostgreSQL's catalog lists them: the schema ``pg_temp`` under its own name."""
+    own = own_schema(namespaces)
+    if own is None:
+        return maps, namespaces
+    return (
+        [
+            replace(each, namespace=own.name, name=full_name(own.name, each.local))
+            if each.temporary
+            else each
+            for each in maps
+        ],
+        [own if each.name == PG_TEMP else each for each in namespaces],
+    )
+
+
+def in_temporary_schema(schema: MapSchema) -> bool:
+    """Whether a schema that ``as_listed`` has made is that of a temporary table."""
+    return schema.namespace.startswith(f"{PG_TEMP}_")
 
 
 Tables: TypeAlias = Mapping[str, TemporaryTable]
@@ -59,6 +104,9 @@ class TemporaryTables:
     names: TemporaryNames | None = None
     transaction: str = ""
     before: TemporaryTables | None = None
+    session: int = 0
+    following_oid: int = TEMPORARY_FIRST
+    """The next OID that was never allotted."""
 
     def find(self, name: str) -> TemporaryTable | None:
         return self.tables.get(name)
@@ -68,11 +116,25 @@ class TemporaryTables:
         known = self.tables.get(table.schema.name)
         tables = {**self.tables, table.schema.name: table}
         same = known is not None and known.schema is table.schema
-        return replace(self, tables=tables, names=self.names if same else _names(tables))
+        return replace(self, tables=tables, names=self.names if same else self._names(tables))
+
+    def allotted(self, schema: MapSchema, session: int) -> tuple[TemporaryTables, MapSchema]:
+        """Before ``with_table`` with a new one: this, with the number of its session, and
+        ``schema`` with OIDs."""
+        taken = {oid for table in self.tables.values() for oid in _oids(table.schema)}
+        allotment = Allotment(self.following_oid, taken, TEMPORARY_FIRST, TEMPORARY_LIMIT)
+        made = allotment.map(schema)
+        following = allotment.following
+        return replace(self, session=session, following_oid=following), made
 
     def without(self, name: str) -> TemporaryTables:
         tables = {other: table for other, table in self.tables.items() if other != name}
-        return replace(self, tables=tables, names=_names(tables))
+        return replace(self, tables=tables, names=self._names(tables))
+
+    def _names(self, tables: Tables) -> TemporaryNames | None:
+        if not tables:
+            return None
+        return TemporaryNames(tuple(table.schema for table in tables.values()), self.session)
 
     def within(self, transaction: str) -> TemporaryTables:
         """The value that a statement of a transaction ("": of none) begins to change."""
@@ -88,8 +150,8 @@ class TemporaryTables:
                 kept[name] = replace(table, batches=())
             elif table.on_commit != DROP:
                 kept[name] = table
-        names = self.names if len(kept) == len(self.tables) else _names(kept)
-        return TemporaryTables(kept, names)
+        names = self.names if len(kept) == len(self.tables) else self._names(kept)
+        return replace(self, tables=kept, names=names, transaction="", before=None)
 
     def settled(self, transaction: str) -> TemporaryTables | None:
         """The value for the next statement, which belongs to ``transaction`` ("": to none): the one
@@ -112,7 +174,9 @@ def bytes_of(values: Iterable[TemporaryTables | None]) -> int:
     return sum(sizes.values())
 
 
-def _names(tables: Tables) -> TemporaryNames | None:
-    if not tables:
-        return None
-    return TemporaryNames(tuple(table.schema for table in tables.values()))
+def _oids(schema: MapSchema) -> Iterator[int]:
+    yield from (schema.oid, schema.key_oid, schema.key_index_oid)
+    yield from (column.default_oid for column in schema.columns)
+    yield from (check.oid for check in schema.checks)
+    for index in schema.indexes:
+        yield from (index.oid, index.constraint_oid)

@@ -12,6 +12,7 @@ from typing import Any, Final, TypeVar
 
 import pyarrow as pa
 
+from remuda.catalog.catalog import Catalog
 from remuda.catalog.edits import DropMap
 from remuda.catalog.temporary import TemporaryTables, bytes_of
 from remuda.datatypes.sql import SqlType
@@ -363,6 +364,14 @@ class Statement:
         kept = () if self.transaction is None else self.transaction.kept
         self.room.resize(bytes_of([tables, self.session.temporary, *(each for _, each in kept)]))
         self.progress.change_temporary(tables)
+
+    def with_temporary_names(self, catalog: Catalog) -> Catalog:
+        """``catalog`` as PostgreSQL's catalog lists it to the session, its temporary tables
+        included."""
+        tables = self.progress.temporary or self.session.temporary
+        if tables is None or tables.names is None:
+            return catalog
+        return tables.names.listed_over(catalog)
 
     def temporary_rows(self, relation: str) -> Sequence[pa.RecordBatch]:
         """The rows of a temporary table. Raises UndefinedMap."""

@@ -38,6 +38,10 @@ from remuda.sql.scope.statements import (
 TABLES_MAX: Final = 1000
 _NOTHING: Final = Catalog(namespaces=(Namespace(PG_TEMP),))
 _numbers = count(1)
+SESSIONS_MAX: Final = (1 << 16) - 1
+"""Different numbers of the schemas of sessions. Nobody sees the schema of another session, so two
+may have one number."""
+_sessions = count()
 
 
 class TemporaryChanges:
@@ -101,6 +105,7 @@ class TemporaryChanges:
             )
         _, made = _NOTHING.with_map(schema, if_not_exists=False)
         made = replace(made, map_id=-next(_numbers))
+        tables, made = tables.allotted(made, tables.session or next(_sessions) % SESSIONS_MAX + 1)
         table = TemporaryTable(made, on_commit=on_commit or PRESERVE)
         statement.keep_temporary(tables.with_table(table))
         return made

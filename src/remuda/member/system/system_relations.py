@@ -136,7 +136,7 @@ class SystemRelations:
         self, relation: SystemRelation, make: Callable[[Any], Iterable[Row]]
     ) -> Callable[[Statement], Awaitable[SuppliedRows]]:
         async def supply(statement: Statement) -> SuppliedRows:
-            rows = make(self._seen(statement))
+            rows = make(statement.with_temporary_names(self._seen(statement)))
             return engine_rows(relation, list(named(relation, rows, statement.session.database)))
 
         return supply

@@ -9,6 +9,7 @@ from remuda.catalog.catalog import Catalog
 from remuda.catalog.pg_objects import SCHEMAS, Relation, relations, schemas
 from remuda.catalog.pg_types import data_type, udt_name
 from remuda.catalog.system_relations import DATABASE, OWNER, PUBLIC
+from remuda.catalog.temporary import in_temporary_schema
 from remuda.datatypes.schema import Column, MapSchema
 from remuda.datatypes.sequences import RANGES
 from remuda.datatypes.sql import FRACTION_MAX, TIME_KINDS, Kind, SqlType
@@ -41,8 +42,12 @@ def tables(catalog: Catalog) -> Iterator[Row]:
             continue
         kind = "BASE TABLE" if r.kind == "r" else "VIEW"
         insertable = _answer(isinstance(r.source, MapSchema))
+        commit = None
+        if isinstance(r.source, MapSchema) and in_temporary_schema(r.source):
+            kind, commit = "LOCAL TEMPORARY", "PRESERVE"  # of each, in PostgreSQL
         yield (
-            DATABASE, r.schema, r.name, kind, None, None, None, None, None, insertable, "NO", None,
+            DATABASE, r.schema, r.name, kind, None, None, None, None, None, insertable, "NO",
+            commit,
         )  # fmt: skip
 
 

@@ -35,7 +35,8 @@ from remuda.catalog.pg_types import (
     declared_type,
     modifier,
 )
-from remuda.catalog.system_relations import DATABASE, OWNER, SYS
+from remuda.catalog.system_relations import DATABASE, OWNER, SYS, SystemRelation
+from remuda.catalog.temporary import in_temporary_schema
 from remuda.datatypes.identifiers import reserved_words
 from remuda.datatypes.schema import MapSchema, ViewDefinition
 from remuda.datatypes.sql import SqlType
@@ -80,19 +81,25 @@ def pg_class(catalog: Catalog) -> Iterator[Row]:
             relhasindex=r.oid in indexed,
             relhasrules=r.kind == "v",
             relreplident="d" if is_map else "n",
+            relpersistence=_persistence(r.source),
         )
     for i in indexes(catalog):
         yield _class(
             oid=i.oid, relname=i.name, relnamespace=namespaces[i.schema.namespace], relkind="i",
             relam=method_of(i), relnatts=len(i.columns), relreplident="n",
+            relpersistence=_persistence(i.schema),
         )  # fmt: skip
 
 
 def _class(oid: int, **values: Any) -> Row:
     return row(
         "pg_class", oid=oid, relfilenode=oid, relowner=OWNER_OID, reltuples=-1.0,
-        relpersistence="p", relispopulated=True, **values,
+        relispopulated=True, **values,
     )  # fmt: skip
+
+
+def _persistence(source: MapSchema | ViewDefinition | SystemRelation) -> str:
+    return "t" if isinstance(source, MapSchema) and in_temporary_schema(source) else "p"
 
 
 def pg_attribute(catalog: Catalog) -> Iterator[Row]:
@@ -258,11 +265,13 @@ def sqlite_master(catalog: Catalog) -> Iterator[Row]:
     """SQLite's list of tables, views and indexes. A tool that asks it, as pandas does of
     connections that it does not know, goes on with statements that mean the same here."""
     for schema in catalog.tables:
+        if in_temporary_schema(schema):
+            continue  # SQLite has them in another list
         yield "table", schema.name, schema.name, 0, definition_of(schema)
     for view in catalog.views:
         yield "view", view.name, view.name, 0, definition_of(view)
     for index in indexes(catalog):
-        if index.definition is not None:
+        if index.definition is not None and not in_temporary_schema(index.schema):
             yield "index", index.name, index.schema.name, 0, index_text(index)
 
 

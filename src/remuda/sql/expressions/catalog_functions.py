@@ -82,7 +82,6 @@ MACROS: Final[dict[tuple[str, int], str]] = {
     ("pg_notification_queue_usage", 0): (
         "(SELECT pg_notification_queue_usage FROM pg_notification_queue_usage())"
     ),
-    ("pg_my_temp_schema", 0): "0::oid",
     ("pg_is_other_temp_schema", 1): "false",
     ("inet_client_addr", 0): "NULL::text",
     ("inet_client_port", 0): "NULL::int",

@@ -21,6 +21,7 @@ from remuda.catalog.pg_objects import (
 )
 from remuda.catalog.pg_routines import KIND_AGGREGATE, Routine, function_text
 from remuda.catalog.pg_types import ALL_DIGITS, BY_NAME, OBJECTS, SPANS
+from remuda.catalog.temporary import own_schema
 from remuda.datatypes.identifiers import in_quotes, quoted_name
 from remuda.datatypes.schema import ViewDefinition
 from remuda.datatypes.sql import (
@@ -358,17 +359,25 @@ def _schemas(binder: ExpressionBinder, nodes: list[ast.Node], _node: ast.Node) -
     wanted = binder.condition(nodes[0], "current_schemas")
     texts = array(VARCHAR)
     context = binder.context
-    both, one = (
-        Literal(texts, tuple(current(context.catalog, path)))
-        for path in (searched(context.path), context.path)
-    )
-    return Case(texts, ((wanted, both),), one)
+    both, one = (current(context.catalog, path) for path in (searched(context.path), context.path))
+    own = own_schema(context.catalog.namespaces)
+    if own is not None:
+        both.insert(0, own.name)
+    return Case(texts, ((wanted, Literal(texts, tuple(both))),), Literal(texts, tuple(one)))
 
 
 def _schema(binder: ExpressionBinder, _node: ast.Node) -> Expression:
     """The schema in which new relations are made, NULL without one."""
     found = current(binder.context.catalog, binder.context.path)
     return _text(found[0] if found else None)
+
+
+def _temporary_schema(
+    binder: ExpressionBinder, _nodes: list[ast.Node], _node: ast.Node
+) -> Expression:
+    """``pg_my_temp_schema()``: 0 while the session has no temporary table."""
+    own = own_schema(binder.context.catalog.namespaces)
+    return Literal(OID, 0 if own is None else own.oid)
 
 
 def _to_object(kind: str) -> Function:
@@ -503,6 +512,7 @@ FUNCTIONS: Final[dict[str, tuple[tuple[int, ...], Function]]] = {
     "pg_get_function_identity_arguments": ((1,), _of_routine(attrgetter("identity_text"))),
     "pg_get_functiondef": ((1,), _function_definition),
     "pg_table_is_visible": ((1,), _visible),
+    "pg_my_temp_schema": ((0,), _temporary_schema),
     "obj_description": ((1, 2), _by_oid(_comments)),
     "col_description": ((2,), _column_comment),
     **{f"to_{kind}": ((1,), _to_object(kind)) for kind in OBJECTS},

@@ -16,8 +16,9 @@ from remuda.catalog.pg_objects import OWNER_OID, indexes, relations, schemas
 from remuda.catalog.pg_routines import pg_operators
 from remuda.catalog.pg_types import OBJECTS, PG_TYPES, VECTORS
 from remuda.catalog.system_relations import DATABASE, OWNER, PG_CATALOG, SYSTEM, SystemRelation
+from remuda.catalog.temporary import as_listed, own_schema
 from remuda.datatypes.identifiers import name_parts, quoted_name, written_parts
-from remuda.datatypes.schema import MapSchema, Namespace, ViewDefinition
+from remuda.datatypes.schema import PG_TEMP, ViewDefinition
 from remuda.datatypes.sql import BIGINT, VARCHAR, SqlType, aliased, array
 from remuda.datatypes.texts.text import parse_text
 from remuda.errors import (
@@ -51,9 +52,9 @@ class Holder:
         catalog = told(context.catalog)
         maps = [catalog.find(name) for name in catalog.names()]
         views = [catalog.find_view(name) for name in catalog.view_names()]
-        self.maps: Sequence[MapSchema] = [schema for schema in maps if schema is not None]
+        known = [schema for schema in maps if schema is not None]
+        self.maps, self.namespaces = as_listed(known, catalog.namespaces)
         self.views: Sequence[ViewDefinition] = [view for view in views if view is not None]
-        self.namespaces: Sequence[Namespace] = catalog.namespaces
 
 
 # --- the names of each kind --------------------------------------------------------------------
@@ -174,9 +175,15 @@ def _numbers(context: Context, kind: str) -> dict[tuple[str, ...], int]:
     path = ("", *searched(context.path))
     places = {schema: place for place, schema in reversed(list(enumerate(path)))}
     at: dict[str, int] = {}
+    own = own_schema(context.catalog.namespaces)
+    temporary = "" if own is None else own.name
     for oid, schema, name in _LISTED[kind][0](context):
         found[schema, name] = oid
-        place = places.get(schema, len(path))
+        searched_as = schema
+        if schema and schema == temporary:
+            searched_as = PG_TEMP
+            found[PG_TEMP, name] = oid
+        place = places.get(searched_as, len(path))
         if place < at.get(name, len(path)):
             found[name,], at[name] = oid, place
     return found

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
 from remuda.catalog.system_relations import PG_CATALOG, SYSTEM, SystemRelation
+from remuda.catalog.temporary import own_schema
 from remuda.datatypes.identifiers import quoted_name
 from remuda.datatypes.schema import PG_TEMP, PUBLIC, MapSchema, ViewDefinition, full_name
 from remuda.errors import InsufficientPrivilege, UndefinedSchema
@@ -23,6 +24,9 @@ from remuda.sql.trees.names import Name
 DEFAULT_PATH: Final = ("$user", PUBLIC)
 KEPT_PATH: Final = (PUBLIC,)
 """Of texts that the catalog keeps."""
+
+_OWN: Final = PG_TEMP + "_"
+"""The beginning of the names under which schemas of temporary tables are listed."""
 
 Relation: TypeAlias = MapSchema | ViewDefinition
 
@@ -131,6 +135,10 @@ _NAME: Final = re.compile(r'\s*(?:"((?:[^"]|"")*)"|([^\s",]+))\s*(?=,|\Z)')
 
 
 def found_in(catalog: CatalogReader, namespace: str, local: str) -> Relation | None:
+    if namespace.startswith(_OWN):
+        own = own_schema(catalog.namespaces)
+        if own is not None and own.name == namespace:
+            namespace = PG_TEMP
     full = full_name(namespace, local)
     found = catalog.find(full) or catalog.find_view(full)
     return found if found is not None and found.namespace == namespace else None
