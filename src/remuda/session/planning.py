@@ -190,6 +190,7 @@ class PlannedChange:
     relation: str = ""
     keyed: KeyedPlan | None = None
     """The short way, if it has one."""
+    keeps_uniques: bool = False
 
     @property
     def columns(self) -> tuple[Column, ...]:
@@ -370,6 +371,7 @@ def _change(statement: ChangeStatement, environment: Environment) -> PlannedChan
         answer=answer,
         relation=statement.relation,
         keyed=of_change(statement, source.plan, source.clock_parameters),
+        keeps_uniques=statement.keeps_uniques,
     )
 
 

@@ -45,11 +45,13 @@ def size_of(key: Key, row: Row | None) -> int:
 @dataclass(frozen=True, slots=True)
 class Written:
     """``row`` None: removed. ``since``: the timestamp at which the writer had read; another commit
-    to the key after it is a conflict. ``size``: bytes."""
+    to the key after it is a conflict. ``size``: bytes. ``keeps``: the row was there at ``since``,
+    with the same values in the columns of all unique indexes."""
 
     row: Row | None
     since: int
     size: int
+    keeps: bool = False
 
 
 @dataclass
@@ -89,8 +91,14 @@ class OwnWrites:
             for key, written in writes.written.items():
                 yield map_id, writes.schema_version, key, written
 
-    def write(
-        self, map_id: int, schema_version: int, key: Key, row: Row | None, since: int
+    def write(  # noqa: PLR0917 (an entry, and what its writer knows of it)
+        self,
+        map_id: int,
+        schema_version: int,
+        key: Key,
+        row: Row | None,
+        since: int,
+        keeps: bool = False,
     ) -> None:
         """Raises LimitExceeded; nothing has changed then. ``key`` is canonical."""
         size = size_of(key, row)
@@ -99,6 +107,7 @@ class OwnWrites:
         if before is not None:
             # Of two reads the first one counts: what came after it was not seen by it.
             since = min(since, before.since)
+            keeps = keeps and before.keeps
         freed = 0 if before is None else before.size
         if self.bytes + size - freed > self._size_max:
             raise LimitExceeded(
@@ -108,7 +117,7 @@ class OwnWrites:
         if writes is None:
             writes = self.maps[map_id] = MapOfWrites(schema_version)
         self.bytes += size - freed
-        writes.written[key] = Written(row, since, size)
+        writes.written[key] = Written(row, since, size, keeps)
         self._log.append((map_id, key, before))
 
     @property

@@ -23,6 +23,9 @@ class Write(NamedTuple):
     ttl: int | None = None
     """How long the row lives from the commit on, in microseconds; 0: for ever; None: as the map
     says. Known before the write goes to its copies, which must agree."""
+    keeps: bool = False
+    """The row was there when its writer read it, with the same values in the columns of all unique
+    indexes. Only the near member knows this, before it commits."""
 
     def lasting(self, schema: MapSchema) -> Write:
         """With what the map says, if it says nothing itself."""

@@ -258,11 +258,16 @@ class OpenTransaction:
         return (False, None) if written is None else (True, written.row)
 
     def write(
-        self, map_id: int, version: int, entries: Mapping[Key, Row | None], since: int
+        self,
+        map_id: int,
+        version: int,
+        entries: Mapping[Key, Row | None],
+        since: int,
+        keeps: bool = False,
     ) -> None:
-        """All entries or none. Raises LimitExceeded, FailedTransaction, UndefinedTransaction if it
-        has ended meanwhile, SerializationFailure for a map that was altered since the last
-        write."""
+        """All entries or none. ``keeps``: see ``Written``. Raises LimitExceeded, FailedTransaction,
+        UndefinedTransaction if it has ended meanwhile, SerializationFailure for a map that was
+        altered since the last write."""
         self.check()
         if self.state is not State.ACTIVE:
             raise UndefinedTransaction(
@@ -277,7 +282,7 @@ class OpenTransaction:
             self._checks(since)
         try:
             for key, row in entries.items():
-                self.writes.write(map_id, version, canonical_key(key), row, since)
+                self.writes.write(map_id, version, canonical_key(key), row, since, keeps)
         except LimitExceeded:
             self.writes.undo(mark)
             raise

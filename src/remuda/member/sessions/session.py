@@ -216,7 +216,7 @@ class TransactionSessions:
             until = min(until, self._core.world.clock.monotonic() + timeout)
         writes: list[Write] = []
         for map_id, version, key, written in transaction.writes.entries():
-            writes.append(made(Write, (map_id, version, key, written.row, None)))
+            writes.append(made(Write, (map_id, version, key, written.row, None, written.keeps)))
             if len(writes) % _LISTED_PER_STEP == 0:  # nobody changes them any more
                 await asyncio.sleep(0)
         if transaction.notifications is not None:

@@ -221,12 +221,13 @@ class TransactionChanges:
         if change.insert_only:
             new = [key for key in rows.stored if key not in rows.removed]
             await self.refuse_existing(transaction, schema, new, at)
-        await self._refuse_equals(transaction, schema, rows.entries(), at)
+        if not change.keeps_uniques:
+            await self._refuse_equals(transaction, schema, rows.entries(), at)
         if answer is not None:
             changed = await answer(at, changed)
         statement.check()
         since = at if change.reads_target or change.insert_only else BLIND
-        self._apply(transaction, schema, rows.entries(), since)
+        self._apply(transaction, schema, rows.entries(), since, change.keeps_uniques)
         return changed
 
     @contextlib.asynccontextmanager
@@ -262,9 +263,10 @@ class TransactionChanges:
         schema: MapSchema,
         entries: dict[Key, Row | None],
         since: int,
+        keeps: bool = False,
     ) -> None:
         self._core.store(schema.map_id, schema.version)  # altered meanwhile?
-        transaction.write(schema.map_id, schema.version, entries, since)
+        transaction.write(schema.map_id, schema.version, entries, since, keeps)
 
     async def _refuse_equals(
         self,
@@ -279,7 +281,7 @@ class TransactionChanges:
             return
         before = transaction.writes.of(schema.map_id)
         own = {key: written.row for key, written in before.items()}
-        await self._uniques.check(schema, {**own, **entries}, at)
+        await self._uniques.check(schema, {**own, **entries}, entries, at)
 
     async def refuse_existing(
         self, transaction: OpenTransaction, schema: MapSchema, keys: list[Key], at: int

@@ -10,7 +10,7 @@ two transactions that write one entry conflict.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import AsyncGenerator, Iterator, Mapping
+from collections.abc import AsyncGenerator, Container, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
@@ -36,6 +36,7 @@ from remuda.member.queries.cursors import Wire
 from remuda.member.queries.queries import Queries
 from remuda.member.sessions.replanning import PLANNED_AGAIN
 from remuda.member.sessions.statement import Statement
+from remuda.member.sessions.unique_reads import keyed_reads
 from remuda.member.state.transaction_sets import ReadSet, Write, WriteSet
 from remuda.member.statements.initiated_queries import INTERNAL_PAGE_ROWS, Runs
 from remuda.member.statements.plans import Plans
@@ -64,8 +65,10 @@ class _New:
     index: IndexDefinition
     by_values: dict[Values, tuple[Key, Values]] = field(default_factory=dict)
     """By ``same_values``: the key of the row, and the values themselves."""
+    sought: dict[Values, Values] = field(default_factory=dict)
+    """Those of ``by_values`` that rows may get which had others."""
 
-    def add(self, key: Key, row: Row) -> None:
+    def add(self, key: Key, row: Row, *, seek: bool) -> None:
         """Raises UniqueViolation for values that another row of the transaction has."""
         values = tuple([row[self.schema.position[name]] for name in self.index.names])
         if self.index.nulls_distinct and None in values:
@@ -74,6 +77,8 @@ class _New:
         if same in self.by_values:
             raise duplicate_values(self.schema, self.index, values)
         self.by_values[same] = key, values
+        if seek:
+            self.sought[same] = values
 
     def same(self, values: Values) -> Values:
         types = tuple([self.schema.column(name).type for name in self.index.names])
@@ -104,19 +109,25 @@ class UniqueChecks:
         indexes come twice. Raises UniqueViolation, SerializationFailure, SchemaChanged,
         SnapshotTooOld, MemberUnavailable."""
         written: dict[int, dict[Key, Row | None]] = {}
+        changed: dict[int, set[Key]] = {}
         versions: dict[int, int] = {}
         for write in writes:
             if self._core.store(write.map_id, write.schema_version).schema.uniques:
                 entries = written.setdefault(write.map_id, {})
-                entries[canonical_key(write.key)] = write.row
+                key = canonical_key(write.key)
+                entries[key] = write.row
                 versions[write.map_id] = write.schema_version
-        if not any(row is not None for entries in written.values() for row in entries.values()):
+                if write.row is not None and not (write.keeps and self._known_since(write, reads)):
+                    changed.setdefault(write.map_id, set()).add(key)
+        if reads is not None and reads.scans:
+            reads = self._by_unique_values(writes, reads)
+        if not changed:
             return writes, reads
         reads = reads or ReadSet(await self._now())
         slots: dict[int, None] = {}
-        for map_id, entries in written.items():
-            schema = self._core.store(map_id, versions[map_id]).schema
-            for new in _news(schema, entries):
+        for map_id, keys in changed.items():
+            schema, entries = self._core.store(map_id, versions[map_id]).schema, written[map_id]
+            for new in _news(schema, entries, keys):
                 slots.update(dict.fromkeys(await self._fresh(new, entries, reads.snapshot)))
         if not slots:
             return writes, reads
@@ -124,11 +135,34 @@ class UniqueChecks:
         made = [Write(guards.map_id, guards.version, (slot,), (slot,), GUARD_TTL) for slot in slots]
         return [*writes, *made], reads
 
-    async def check(self, schema: MapSchema, entries: Entries, at: int) -> None:
+    async def check(
+        self, schema: MapSchema, entries: Entries, changed: Container[Key], at: int
+    ) -> None:
         """Whether a statement that is to be followed by others may leave ``entries``, all that its
-        transaction has written to the map. The commit will look again. Raises as ``guarded``."""
-        for new in _news(schema, entries):
+        transaction has written to the map; the statement itself has written those of ``changed``.
+        The commit will look again. Raises as ``guarded``."""
+        for new in _news(schema, entries, changed):
             await self._fresh(new, entries, at)
+
+    def _known_since(self, write: Write, reads: ReadSet | None) -> bool:
+        """Whether every transaction has kept all indexes of the map unique since ``reads``."""
+        if reads is None or reads.snapshot <= self._catalog.unique_since.get(write.map_id, 0):
+            return False
+        schema = self._core.store(write.map_id, write.schema_version).schema
+        return all(index.ready for index in schema.uniques)
+
+    def _by_unique_values(self, writes: WriteSet, reads: ReadSet) -> ReadSet:
+        """``reads`` with keys in place of scans for the unique values of rows that are written."""
+        scanned = {scan.map_id for scan in reads.scans}
+        kept: dict[int, dict[Key, Row]] = {}
+        for write in writes:
+            if write.map_id not in scanned or not write.keeps or write.row is None:
+                continue
+            if self._known_since(write, reads):
+                kept.setdefault(write.map_id, {})[canonical_key(write.key)] = write.row
+        for map_id, rows in kept.items():
+            reads = keyed_reads(reads, self._core.store(map_id, 0).schema, rows)
+        return reads
 
     async def _fresh(self, new: _New, entries: Entries, at: int) -> list[int]:
         """The guards of the values that rows get which had others at ``at``."""
@@ -137,7 +171,7 @@ class UniqueChecks:
         if at <= since or not new.index.ready:
             # Who did not know of the index has written no guards; all are over who did not.
             await self._kept(new, entries, await self._now())
-        return [slot_of(new.index.index_id, same) for same in new.by_values if same not in kept]
+        return [slot_of(new.index.index_id, same) for same in new.sought if same not in kept]
 
     async def _kept(self, new: _New, entries: Entries, at: int) -> set[Values]:
         """The values that rows get which had them at ``at``. Raises UniqueViolation if another row
@@ -221,20 +255,20 @@ class UniqueChecks:
             statement.close()
 
 
-def _news(schema: MapSchema, entries: Entries) -> Iterator[_New]:
-    """By index, what is written. Raises UniqueViolation."""
+def _news(schema: MapSchema, entries: Entries, changed: Container[Key]) -> Iterator[_New]:
+    """By index, what is written; the values of ``changed`` are sought. Raises UniqueViolation."""
     for index in schema.uniques:
         new = _New(schema, index)
         for key, row in entries.items():
             if row is not None:
-                new.add(key, row)
-        if new.by_values:
+                new.add(key, row, seek=key in changed)
+        if new.sought:
             yield new
 
 
 def _searches(new: _New) -> Iterator[tuple[str, Values]]:
     """Conditions, and their parameters, that find the rows that may have one of the new values."""
-    wanted = [values for _, values in new.by_values.values()]
+    wanted = list(new.sought.values())
     if len(wanted) > SEARCHED_MAX:  # all rows of the map are read
         yield "", ()
         return

@@ -116,6 +116,7 @@ def _update(context: Context, node: ast.Update) -> ChangeStatement:
     rows = computed(schema, rows)
     removes = any(a.position in schema.key_positions for a in assignments)
     keys = [old[position] for position in schema.key_positions] if removes else []
+    unique = {schema.position[name] for index in schema.uniques for name in index.names}
     scope = _replaced(select.scope, alias, rows)
     clause = node.args.get("returning")
     outcome = returned(context, Outcome(plan, scope, [*rows, *keys]), clause)
@@ -129,6 +130,7 @@ def _update(context: Context, node: ast.Update) -> ChangeStatement:
         reads_target=True,
         repeats=Repeats.NEVER if other is None else Repeats.FIRST,
         returning=outcome.names,
+        keeps_uniques=not removes and all(rows[place] is old[place] for place in unique),
     )
 
 

@@ -347,6 +347,9 @@ class ChangeStatement:
     arbiters: tuple[Arbiter, ...] = ()
     """Of ``source.output``: what a row that comes a second time has in common with the first one;
     none: the key."""
+    keeps_uniques: bool = False
+    """Every row that it writes was there before, under the same key and with the same values in the
+    columns of all unique indexes."""
 
 
 @dataclass(frozen=True, slots=True)
