@@ -86,6 +86,26 @@ def test_changes(connection):
     assert rows(connection, "SELECT count(*) FROM c") == [(0,)]
 
 
+def test_truncate_of_several(connect, permanent):
+    connection = connect()
+    run = connection.execute
+    run("CREATE TEMP TABLE a AS SELECT 1 AS n")
+    run("CREATE TEMP TABLE b (n INT PRIMARY KEY)")
+    run("INSERT INTO b VALUES (1), (2)")
+    both = "SELECT (SELECT count(*) FROM a), (SELECT count(*) FROM b)"
+    run("BEGIN")
+    run("TRUNCATE a, pg_temp.b")
+    assert rows(connection, both) == [(0, 0)]
+    run("ROLLBACK")
+    assert rows(connection, both) == [(1, 2)]
+    with pytest.raises(errors.FeatureNotSupported):
+        run("TRUNCATE a, t")
+    run("TRUNCATE a, b")
+    assert rows(connection, both) == [(0, 0)]
+    run("INSERT INTO b VALUES (1)")
+    assert rows(connection, "SELECT count(*) FROM t") == [(100,)]
+
+
 def test_rows_without_a_key(connection):
     run = connection.execute
     run("CREATE TEMP TABLE log (what TEXT)")

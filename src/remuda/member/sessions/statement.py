@@ -13,7 +13,7 @@ from typing import Any, Final, TypeVar
 import pyarrow as pa
 
 from remuda.catalog.catalog import Catalog
-from remuda.catalog.edits import DropMap
+from remuda.catalog.edits import DropMap, PutMap
 from remuda.catalog.temporary import TemporaryTables, bytes_of
 from remuda.datatypes.sql import SqlType
 from remuda.datatypes.values import PhysicalValue
@@ -45,6 +45,7 @@ from remuda.session.planning import (
     PlannedQuery,
 )
 from remuda.session.shape import ResultShape
+from remuda.sql.changes.truncate import TRUNCATED
 from remuda.sql.scope.notices import Notice
 from remuda.sql.scope.statements import (
     CatalogStatement,
@@ -384,8 +385,14 @@ class Statement:
     def defines_temporary(self, found: CatalogStatement) -> bool:
         """Whether a definition concerns temporary tables alone."""
         tables = self.session.temporary
-        return tables is not None and all(
-            isinstance(edit, DropMap) and tables.find(edit.name) is not None for edit in found.edits
+        if tables is None:
+            return False
+        empties = found.tag == TRUNCATED  # each table is replaced by one without rows
+        return all(
+            tables.find(edit.name) is not None
+            if isinstance(edit, DropMap)
+            else empties and isinstance(edit, PutMap) and edit.schema.temporary
+            for edit in found.edits
         )
 
     def close(self) -> None:

@@ -28,6 +28,7 @@ from remuda.member.sessions.temporary_rows import changed, with_rows
 from remuda.member.statements.changes import Answer, Changed, Chooser, Source, chosen_rows
 from remuda.member.statements.transaction_changes import Rows
 from remuda.session.planning import Planned, PlannedChange
+from remuda.sql.changes.truncate import TRUNCATED
 from remuda.sql.scope.statements import (
     AnalyzeStatement,
     CatalogStatement,
@@ -79,6 +80,14 @@ class TemporaryChanges:
                 self.create(statement, schema, found.on_commit)
                 statement.progress.notice(*found.notices)
                 return "CREATE TABLE"
+            case CatalogStatement(edits=edits) if found.tag == TRUNCATED:
+                tables = statement.temporary_tables()
+                for edit in edits:
+                    table = tables.find(edit.name) if isinstance(edit, DropMap) else None
+                    if table is not None:
+                        tables = tables.with_table(replace(table, batches=()))
+                statement.keep_temporary(tables)
+                return found.tag
             case CatalogStatement(edits=edits):
                 tables = statement.temporary_tables()
                 for edit in edits:
