@@ -160,6 +160,10 @@ class WrongObjectType(InputError):
     sqlstate = "42809"
 
 
+class InvalidGrant(InputError):
+    sqlstate = "0LP01"
+
+
 class IndeterminateType(InputError):
     """Nothing says which type an expression has."""
 
@@ -569,10 +573,8 @@ class CardinalityViolation(InputError):
 
 
 class TransientError(RemudaError):
-    """Nothing is wrong with the request; the grid could not serve it now.
-
-    A read may be sent again (``retryable``). A write may, if the error says that nothing was done.
-    """
+    """Nothing is wrong with the request; the grid could not serve it now. A read may be sent again
+    (``retryable``). A write may, if the error says that nothing was done."""
 
     sqlstate = "40000"
     transient = True
@@ -606,8 +608,7 @@ class MemberNotReady(NotServed):
 
 
 class MemberLeaving(MemberNotReady):
-    """The member leaves the cluster: it begins nothing new, or has ended what was open. Nothing was
-    done."""
+    """The member leaves: it begins nothing new, or has ended what was open. Nothing was done."""
 
 
 class TakenOver(MemberNotReady):

@@ -56,3 +56,21 @@ def test_a_pessimistic_transaction_waits_for_a_row_as_long_as_lock_timeout_says(
         other.execute(update)
     other.execute("ROLLBACK")
     one_of.execute("ROLLBACK")
+
+
+def test_a_timeout_that_is_set_within_a_transaction_counts_for_its_rows(pair, numbers):
+    one_of, other = pair
+    update = "UPDATE numbers SET name = 'x' WHERE id = 8"
+    one_of.execute("BEGIN TRANSACTION PESSIMISTIC")
+    one_of.execute(update)
+    other.execute("SET lock_timeout = '1h'")
+    for local in ("", "SET LOCAL lock_timeout = '1h'"):
+        other.execute("BEGIN TRANSACTION PESSIMISTIC")
+        if local:
+            other.execute(local)
+        other.execute("SET lock_timeout = '50ms'")
+        with pytest.raises(errors.LockNotAvailable):
+            other.execute(update)
+        other.execute("ROLLBACK")
+        assert one(other, "SHOW lock_timeout") == "1h"
+    one_of.execute("ROLLBACK")

@@ -92,3 +92,13 @@ def test_a_definition_tells_that_it_commits_its_transaction(connection, heard):
     connection.execute("ROLLBACK")
     connection.execute("DROP TABLE noticed")
     assert len(heard) == 2
+
+
+def test_a_statement_about_constraints_warns_outside_of_a_transaction(connection, heard):
+    connection.execute("SET CONSTRAINTS ALL DEFERRED")
+    text = "SET CONSTRAINTS can only be used in transaction blocks"
+    assert heard == [("WARNING", "25P01", text)]
+    connection.execute("BEGIN")
+    connection.execute("SET CONSTRAINTS ALL IMMEDIATE")
+    connection.execute("COMMIT")
+    assert len(heard) == 1

@@ -83,6 +83,8 @@ class OpenTransaction:
     """The error that has failed it."""
     local: dict[str, str] = field(default_factory=dict)
     """The settings of SET LOCAL."""
+    latest: ClientSession | None = None
+    """The client's session since it was changed in the transaction; None: it was not."""
     kept: list[tuple[str, TemporaryTables | None]] = field(default_factory=list)
     """The session's temporary tables at each savepoint, by the names of these."""
     follows_definition: bool = False
@@ -117,11 +119,16 @@ class OpenTransaction:
 
     @property
     def lock_timeout(self) -> float | None:
-        """Seconds that it waits for one lock, as its client said before it began, or by SET LOCAL;
-        None: not set."""
+        """Seconds that it waits for one lock, as its client's latest SET or SET LOCAL says; None:
+        not set."""
+        session = self.base if self.latest is None else self.latest
         if "lock_timeout" in self.local:
-            return self.session(self.base).lock_timeout
-        return self.base.lock_timeout
+            return self.session(session).lock_timeout
+        return session.lock_timeout
+
+    def goes_on_with(self, session: ClientSession) -> None:
+        """Its client has changed the session in it; a rollback still brings ``base`` back."""
+        self.latest = session
 
     def session(self, session: ClientSession) -> ClientSession:
         """``session`` as statements of the transaction see it."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from remuda.catalog.catalog import Catalog
 from remuda.datatypes.schema import Column
@@ -34,6 +34,7 @@ from remuda.session.parameters import clock_values, with_clock_parameters
 from remuda.session.planning import Planned
 from remuda.session.settings import SETTINGS, Meaning, checked, setting_of
 from remuda.sql.binder import bind_arguments
+from remuda.sql.scope.notices import WARNING, Notice
 from remuda.sql.text.suggest import did_you_mean
 from remuda.sql.trees.session import (
     DeallocateTree,
@@ -49,6 +50,9 @@ from remuda.sql.trees.session import (
     UnlistenTree,
 )
 
+_CONSTRAINTS_ALONE: Final = Notice(
+    "SET CONSTRAINTS can only be used in transaction blocks", "25P01", WARNING
+)
 Changed: TypeAlias = tuple[ClientSession, str]
 """The session from now on, and the tag of the statement."""
 
@@ -68,7 +72,10 @@ class Sessions:
         try:
             match tree:
                 case SetTree():
-                    return self._set(session, tree)
+                    session, tag = self._set(session, tree)
+                    if statement.transaction is not None:
+                        statement.transaction.goes_on_with(session)
+                    return session, tag
                 case PrepareTree():
                     local, user = statement.local, statement.user
                     return await self._prepare(session, tree, local=local, user=user)
@@ -83,6 +90,8 @@ class Sessions:
                             each(statement.channel)
                     return _discarded(session, what), f"DISCARD {what}"
                 case SetConstraintsTree():
+                    if statement.transaction is None:
+                        statement.progress.notice(_CONSTRAINTS_ALONE)
                     return session, "SET CONSTRAINTS"
                 case _:
                     raise AssertionError(f"{type(tree).__name__} gives rows")

@@ -19,6 +19,7 @@ from remuda.errors import (
     RemudaError,
     TypeMismatch,
     UndefinedColumn,
+    UndefinedMap,
     UndefinedObject,
 )
 from remuda.sql.definitions.schemas import map_of
@@ -173,23 +174,47 @@ def bind_drop_index(context: Context, tree: DropIndexTree) -> DropIndexStatement
     return DropIndexStatement(tuple(found), tree.if_exists, tuple(notices))
 
 
+def _own_key(schema: MapSchema) -> str | None:
+    """The name of the primary key of the map's own key columns, which is no index here, but one
+    in PostgreSQL's catalog. None: it has no such key."""
+    return None if schema.has_row_ids else schema.primary_key
+
+
+def _added_key(schema: MapSchema) -> str | None:
+    return None if schema.added_key is None else schema.added_key.name
+
+
+def _of_key(context: Context, name: Name) -> MapSchema | None:
+    """The map whose own primary key has this name."""
+    namespaces = (name.schema,) if name.schema else context.path
+    found = (_key_in(context, namespace, name.text) for namespace in namespaces)
+    return next((schema for schema in found if schema is not None), None)
+
+
+def _key_in(context: Context, namespace: str, name: str) -> MapSchema | None:
+    every = (context.catalog.find(map_name) for map_name in context.catalog.names())
+    known = (s for s in every if s is not None and s.namespace == namespace)
+    return next((schema for schema in known if _own_key(schema) == name), None)
+
+
 def bind_rename_index(context: Context, tree: AlterTree) -> CatalogStatement:
     """``ALTER INDEX name RENAME TO name``. A constraint is called as its index."""
     (action,) = tree.actions
     assert isinstance(action, Rename)
     version = context.catalog.version
-    schema = find_index(context, tree.name)
+    schema = find_index(context, tree.name) or _of_key(context, tree.name)
     if schema is None and tree.if_exists:
         skipped = not_there("relation", tree.name.text)
         return CatalogStatement("ALTER INDEX", version, (), notices=(skipped,))
     if schema is None:
-        raise UndefinedObject(
-            f'index "{tree.name.shown}" does not exist',
+        raise UndefinedMap(
+            f'relation "{tree.name.shown}" does not exist',
             position=tree.name.position,
             statement=context.text,
         )
     old, new = tree.name.text, action.new.text
-    if index_in(context, schema.namespace, new) is not None:
+    namespace = schema.namespace
+    if index_in(context, namespace, new) is not None or _key_in(context, namespace, new):
         raise DuplicateObject(
             f'index "{new}" exists already', position=action.new.position, statement=context.text
         )
@@ -199,10 +224,9 @@ def bind_rename_index(context: Context, tree: AlterTree) -> CatalogStatement:
             position=action.new.position,
             statement=context.text,
         )
-    key = schema.added_key
     renamed = replace(
         schema,
-        key_name=new if key is not None and key.name == old else schema.key_name,
+        key_name=new if old in (_own_key(schema), _added_key(schema)) else schema.key_name,
         indexes=tuple(replace(i, name=new) if i.name == old else i for i in schema.indexes),
     )
     return CatalogStatement("ALTER INDEX", version, (PutMap(renamed),))

@@ -12,7 +12,13 @@ from typing import Final
 
 from remuda.catalog.users import ALL, Role, schema_scope
 from remuda.datatypes.schema import MapSchema, ViewDefinition
-from remuda.errors import SqlSyntaxError, UndefinedMap, UndefinedSchema, WrongObjectType
+from remuda.errors import (
+    InvalidGrant,
+    SqlSyntaxError,
+    UndefinedMap,
+    UndefinedSchema,
+    WrongObjectType,
+)
 from remuda.sql.scope.context import Context
 from remuda.sql.scope.resolution import exists
 from remuda.sql.scope.statements import PrivilegeStatement
@@ -53,13 +59,14 @@ _EVERY: Final = frozenset().union(*_PRIVILEGES.values())
 
 
 def bind_privileges(context: Context, tree: PrivilegeTree) -> PrivilegeStatement:
-    """Raises UndefinedMap, UndefinedSchema, WrongObjectType, SqlSyntaxError."""
+    """Raises UndefinedMap, UndefinedSchema, WrongObjectType, SqlSyntaxError,
+    InvalidGrant for a privilege that objects of the kind do not have."""
     known = _PRIVILEGES[tree.kind]
     for word in tree.privileges:
         if word not in _EVERY:
             raise SqlSyntaxError(f'unrecognized privilege type "{word}"')
         if word not in known:
-            raise SqlSyntaxError(
+            raise InvalidGrant(
                 f"invalid privilege type {word.upper()} for {tree.kind.value}",
                 hint=f"It has {', '.join(each.upper() for each in known)}.",
             )
