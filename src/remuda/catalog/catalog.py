@@ -15,18 +15,28 @@ from typing import Final
 from remuda.catalog.edits import (
     DropMap,
     DropNamespace,
+    DropType,
     DropView,
     Edit,
     PutMap,
     PutNamespace,
+    PutType,
     PutView,
 )
+from remuda.catalog.enums import Retyping, adopted, enums_of, users_of
 from remuda.catalog.indexes import carried, same_rows
 from remuda.catalog.oids import FIRST_OID, allotted
 from remuda.datatypes.hashes.keyhash import is_key_type
 from remuda.datatypes.map_options import refuse_for_replicated
-from remuda.datatypes.schema import PUBLIC, Column, MapSchema, Namespace, ViewDefinition
-from remuda.datatypes.sql import Kind
+from remuda.datatypes.schema import (
+    PUBLIC,
+    Column,
+    MapSchema,
+    Namespace,
+    ViewDefinition,
+    full_name,
+)
+from remuda.datatypes.sql import EnumType, Kind
 from remuda.errors import (
     DependentObjects,
     DuplicateColumn,
@@ -35,6 +45,7 @@ from remuda.errors import (
     InvalidDefinition,
     UndefinedMap,
     UndefinedSchema,
+    UndefinedType,
 )
 
 COLUMNS_MAX: Final = 1600
@@ -57,6 +68,8 @@ class Catalog:
     """The next OID that was never allotted."""
     namespaces: tuple[Namespace, ...] = ()
     """The SQL schemas of the users besides ``public``, and ``public`` if it was changed."""
+    types: tuple[EnumType, ...] = ()
+    """The enums. Columns have them whole (``catalog.enums``)."""
 
     @cached_property
     def _by_name(self) -> dict[str, MapSchema]:
@@ -86,6 +99,14 @@ class Catalog:
 
     def find_view(self, name: str) -> ViewDefinition | None:
         return self._view_by_name.get(name)
+
+    @cached_property
+    def _type_by_name(self) -> dict[str, EnumType]:
+        return {full_name(enum.namespace, enum.local): enum for enum in self.types}
+
+    def find_type(self, name: str) -> EnumType | None:
+        """The enum of a full name."""
+        return self._type_by_name.get(name)
 
     def find_id(self, map_id: int) -> MapSchema | None:
         return self._by_id.get(map_id)
@@ -194,18 +215,42 @@ class Catalog:
                     if view.view_id not in views:
                         view = replace(view, view_id=_new_id(version, number))
                     views[view.view_id] = view
-                case PutNamespace() | DropNamespace():
+                case PutNamespace() | DropNamespace() | PutType() | DropType():
                     continue
+        types = self._edited_types(edits, [*maps.values(), *views.values()])
         names = [schema.name for schema in maps.values()] + [view.name for view in views.values()]
+        names += [full_name(enum.namespace, enum.local) for enum in types]
         for name in set(names):
             if names.count(name) > 1:
-                raise DuplicateMap(f'a map or view of the name "{name}" exists already')
+                what = "map, view or type" if types else "map or view"
+                raise DuplicateMap(f'a {what} of the name "{name}" exists already')
         after = replace(self, namespaces=self._edited_namespaces(edits))
-        for schema in maps.values():
-            after.check_namespace(schema.namespace)
-        for view in views.values():
-            after.check_namespace(view.namespace)
-        return after.following(version, tuple(maps.values()), tuple(views.values()))
+        for each in (*maps.values(), *views.values(), *types):
+            after.check_namespace(each.namespace)
+        return after.following(version, tuple(maps.values()), tuple(views.values()), types)
+
+    def _edited_types(
+        self, edits: Sequence[Edit], relations: Sequence[MapSchema | ViewDefinition]
+    ) -> tuple[EnumType, ...]:
+        """Raises DependentObjects, DuplicateObject."""
+        found = list(self.types)
+        for edit in edits:
+            match edit:
+                case PutType(enum=enum):
+                    known = any(enum.oid == each.oid for each in found)
+                    if enum.oid and not known:
+                        raise UndefinedType(f'type "{enum.local}" does not exist')
+                    others = [each if each.oid != enum.oid else enum for each in found]
+                    found = others if known else [*found, enum]
+                case DropType(oid=oid):
+                    for enum in [each for each in found if each.oid == oid]:
+                        for relation, column in users_of(enum, relations):
+                            raise DependentObjects(
+                                f"cannot drop type {enum.local} because other objects depend on it",
+                                detail=f'column "{column.name}" of "{relation.name}" has it.',
+                            )
+                        found.remove(enum)
+        return adopted(self.types, found, relations)
 
     def _edited_namespaces(self, edits: Sequence[Edit]) -> tuple[Namespace, ...]:
         """Raises DuplicateSchema."""
@@ -227,13 +272,38 @@ class Catalog:
         if name != PUBLIC and name not in self.namespace_names:
             raise UndefinedSchema(f'schema "{name}" does not exist')
 
+    def check_types(self, schema: MapSchema) -> None:
+        """No column has a type that is not there. Raises UndefinedType."""
+        for enum in enums_of(schema.columns):
+            if enum not in self.types:
+                raise UndefinedType(f'type "{enum.local}" does not exist')
+
+    def _is_unchanged(self, schema: MapSchema) -> bool:
+        before = self.find_id(schema.map_id)
+        return before is not None and before.version == schema.version
+
     def following(
-        self, version: int, maps: tuple[MapSchema, ...], views: tuple[ViewDefinition, ...]
+        self,
+        version: int,
+        maps: tuple[MapSchema, ...],
+        views: tuple[ViewDefinition, ...],
+        types: tuple[EnumType, ...] | None = None,
     ) -> Catalog:
         """The next version: new objects in it get OIDs."""
         known = {s.map_id for s in self.maps} | {v.view_id for v in self.views}
         oid = self.following_oid
-        return Catalog(version, *allotted(maps, views, oid, known, self.namespaces))
+        enums = self.types if types is None else types
+        made = Catalog(version, *allotted(maps, views, oid, known, self.namespaces, enums))
+        if not enums:
+            return made
+        retyping = Retyping(self.types, made.types)
+        return replace(
+            made,
+            maps=tuple(
+                retyping.map(schema, known=self._is_unchanged(schema)) for schema in made.maps
+            ),
+            views=tuple(map(retyping.view, made.views)),
+        )
 
 
 def undefined_map(name: str, names: Sequence[str]) -> UndefinedMap:

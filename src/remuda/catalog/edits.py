@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from remuda.datatypes.schema import MapSchema, Namespace, ViewDefinition
+from remuda.datatypes.sql import EnumType
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,4 +50,19 @@ class DropNamespace:
     name: str
 
 
-Edit: TypeAlias = PutMap | DropMap | PutView | DropView | PutNamespace | DropNamespace
+@dataclass(frozen=True, slots=True)
+class PutType:
+    """A new enum (``oid`` is 0), or another definition for the enum of that OID, which its columns
+    get in the same version."""
+
+    enum: EnumType
+
+
+@dataclass(frozen=True, slots=True)
+class DropType:
+    oid: int
+
+
+Edit: TypeAlias = (
+    PutMap | DropMap | PutView | DropView | PutNamespace | DropNamespace | PutType | DropType
+)

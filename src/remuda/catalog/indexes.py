@@ -8,6 +8,7 @@ from typing import Final
 
 from remuda.datatypes.index import IndexDefinition, IndexKind, can_be_indexed
 from remuda.datatypes.schema import MapSchema
+from remuda.datatypes.sql import Kind
 from remuda.errors import DuplicateObject, InvalidDefinition, LimitExceeded, UndefinedColumn
 
 COLUMNS_MAX: Final = 32
@@ -78,7 +79,12 @@ def carried(before: MapSchema, after: MapSchema, new_ids: Iterable[int]) -> MapS
         if any(not c.name or not can_be_indexed(after.column(c.name).type) for c in columns):
             continue
         old = [before.column(c.name).type for c in index.columns]
-        changed = old != [after.column(c.name).type for c in columns]
+        new = [after.column(c.name).type for c in columns]
+        changed = old != new and any(
+            Kind.ENUM is not a.kind or Kind.ENUM is not b.kind
+            for a, b in zip(old, new, strict=True)
+            if a != b
+        )
         number = next(numbers) if changed else index.index_id
         kept.append(replace(index, columns=tuple(columns), index_id=number))
     return replace(after, indexes=tuple(kept))

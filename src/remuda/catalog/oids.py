@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from remuda.datatypes.schema import PUBLIC, MapSchema, Namespace, ViewDefinition
+from remuda.datatypes.sql import EnumType
 
 FIRST_OID: Final = 16384
 """PostgreSQL's first one for the objects of users."""
@@ -70,18 +71,34 @@ class Allotment:
             ),
         )
 
+    def enum(self, enum: EnumType) -> EnumType:
+        old = (*enum.label_oids, *(0 for _ in enum.labels))[: len(enum.labels)]
+        return replace(
+            enum,
+            oid=self.keep(enum.oid),
+            array_oid=self.keep(enum.array_oid),
+            label_oids=tuple(self.keep(oid) for oid in old),
+        )
+
     def view(self, view: ViewDefinition) -> ViewDefinition:
         return replace(view, oid=self.keep(view.oid))
 
 
-def allotted(
+def allotted(  # noqa: PLR0917 (the parts of a catalog)
     maps: Sequence[MapSchema],
     views: Sequence[ViewDefinition],
     following: int,
     known: Collection[int] = (),
     namespaces: Sequence[Namespace] = (),
-) -> tuple[tuple[MapSchema, ...], tuple[ViewDefinition, ...], int, tuple[Namespace, ...]]:
-    """All maps, views and schemas with OIDs, and the next OID that was never allotted.
+    types: Sequence[EnumType] = (),
+) -> tuple[
+    tuple[MapSchema, ...],
+    tuple[ViewDefinition, ...],
+    int,
+    tuple[Namespace, ...],
+    tuple[EnumType, ...],
+]:
+    """All maps, views, schemas and types with OIDs, and the next OID that was never allotted.
 
     An object that brings an OID (from a snapshot, or as a copy of another one) keeps it if nothing
     else has it. The objects of ``known``, the ids of maps and views that the catalog held before,
@@ -92,6 +109,7 @@ def allotted(
         each if each.name == PUBLIC else replace(each, oid=allotment.keep(each.oid))
         for each in sorted(namespaces, key=lambda each: not each.oid)
     )
+    enums = {enum: allotment.enum(enum) for enum in sorted(types, key=lambda each: not each.oid)}
     shown = [schema for schema in maps if not schema.internal]
     shown.sort(key=lambda schema: schema.map_id not in known)
     made = {schema.map_id: allotment.map(schema) for schema in shown}
@@ -102,4 +120,5 @@ def allotted(
         tuple(seen[view.view_id] for view in views),
         allotment.following,
         numbered,
+        tuple(enums[enum] for enum in types),
     )

@@ -17,6 +17,7 @@ from remuda.catalog.system_relations import (
 from remuda.datatypes.identifiers import quoted_name, sql_name
 from remuda.datatypes.index import IndexDefinition, IndexKind
 from remuda.datatypes.schema import Column, MapSchema, Namespace, ViewDefinition
+from remuda.datatypes.sql import EnumType
 
 SCHEMAS: Final = {PG_CATALOG: 11, PUBLIC: 2200, INFORMATION_SCHEMA: 13000, SYS: 13500}
 PG_CATALOG_OID: Final = SCHEMAS[PG_CATALOG]
@@ -47,6 +48,9 @@ class Holder(Protocol):
 
     @property
     def namespaces(self) -> Sequence[Namespace]: ...
+
+    @property
+    def types(self) -> Sequence[EnumType]: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,6 +133,8 @@ class Comment:
 
 CLASS_OID: Final = 1259
 """``pg_class`` itself, as the catalog of an object."""
+TYPE_OID: Final = 1247
+"""``pg_type`` itself."""
 CONSTRAINT_OID: Final = 2606
 """``pg_constraint`` itself."""
 SCHEMA_OID: Final = 2615
@@ -146,6 +152,8 @@ def _every_comment(holder: Holder) -> Iterator[Comment]:
         yield Comment(SCHEMA_OID, SCHEMAS[PUBLIC], 0, "standard public schema")
     for namespace in holder.namespaces:
         yield Comment(SCHEMA_OID, numbers[namespace.name], 0, namespace.comment)
+    for enum in holder.types:
+        yield Comment(TYPE_OID, enum.oid, 0, enum.comment)
     for relation in relations(holder):
         if isinstance(relation.source, MapSchema | ViewDefinition):
             yield Comment(CLASS_OID, relation.oid, 0, relation.source.comment)

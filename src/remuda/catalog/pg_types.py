@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final
 
+from remuda.datatypes.identifiers import sql_name
 from remuda.datatypes.sql import (
     BIGINT,
     BOOLEAN,
@@ -19,6 +21,7 @@ from remuda.datatypes.sql import (
     SMALLINT,
     TIMESTAMPTZ,
     VARCHAR,
+    EnumType,
     Kind,
     SqlType,
     aliased,
@@ -129,6 +132,7 @@ def _parsed(line: str) -> PgType:
     )  # fmt: skip
 
 
+_ENUM_FUNCTIONS: Final = (3506, 3507, 3532, 3533)
 PG_TYPES: Final = tuple(_parsed(line) for line in _ROWS.strip().splitlines())
 BY_NAME: Final = {t.name: t for t in PG_TYPES}
 ARRAY_FUNCTIONS: Final = {
@@ -207,9 +211,20 @@ def pg_type(sql_type: SqlType) -> PgType:
     if sql_type.kind is Kind.ARRAY:
         assert sql_type.element is not None
         return pg_type(sql_type.element)
+    if sql_type.enum is not None:
+        return enum_row(sql_type.enum)
     if sql_type.kind is Kind.VARCHAR:
         return BY_NAME["text" if sql_type.length is None else "varchar"]
     return BY_NAME.get(_NAMES.get(sql_type.kind, "text"), BY_NAME["text"])
+
+
+@lru_cache(maxsize=1024)
+def enum_row(enum: EnumType) -> PgType:
+    """The type of a user."""
+    return PgType(
+        enum.oid, enum.local, sql_name(enum), 4, True, "e", "E", False, "i", "p", 0,
+        enum.array_oid, 0, "enum_", _ENUM_FUNCTIONS,
+    )  # fmt: skip
 
 
 def type_oid(sql_type: SqlType) -> int:
@@ -267,7 +282,9 @@ SPANS: Final = dict(_spans())
 def data_type(sql_type: SqlType) -> str:
     """``information_schema``'s name of a type."""
     found, is_array = declared_type(sql_type)
-    return "ARRAY" if is_array or found.name in VECTORS else found.shown
+    if is_array or found.name in VECTORS:
+        return "ARRAY"
+    return "USER-DEFINED" if found.kind == "e" else found.shown
 
 
 def udt_name(sql_type: SqlType) -> str:

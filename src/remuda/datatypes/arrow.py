@@ -19,6 +19,7 @@ import pyarrow.compute as pc
 
 from remuda.datatypes import arrow_forms, sql
 from remuda.datatypes.buffers import validity_of, values_of
+from remuda.datatypes.enums import check_labels
 from remuda.datatypes.schema import Column, MapSchema
 from remuda.datatypes.sql import Kind, SqlType
 from remuda.datatypes.times.time_digits import fit_array
@@ -55,6 +56,7 @@ _PLAIN: Final = {
     Kind.DOUBLE: pa.float64(),
     Kind.CHAR: pa.string(),
     Kind.VARCHAR: pa.string(),
+    Kind.ENUM: pa.string(),
     Kind.BYTEA: pa.binary(),
     Kind.DATE: pa.date32(),
     Kind.TIME: pa.time64("us"),
@@ -353,6 +355,8 @@ def _to_text(array: pa.Array, sql_type: SqlType) -> pa.Array:
     ):
         raise _mismatch(found, sql_type)
     result = _cast(array, sql_type, DataError)
+    if sql_type.enum is not None:
+        check_labels(result, sql_type)
     if sql_type.kind is Kind.CHAR:
         result = pc.utf8_rtrim(result, characters=" ")
     if sql_type.length is not None and len(result):
@@ -427,6 +431,7 @@ _CONVERTERS: Final[dict[Kind, Callable[[pa.Array, SqlType], pa.Array]]] = {
     Kind.DECIMAL: _to_decimal,
     Kind.CHAR: _to_text,
     Kind.VARCHAR: _to_text,
+    Kind.ENUM: _to_text,
     Kind.BYTEA: _to_binary,
     Kind.DATE: _to_date,
     Kind.TIME: _to_time,

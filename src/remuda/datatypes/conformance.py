@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 
 from remuda.datatypes.arrow import engine_schema
 from remuda.datatypes.coercion import integer_range
+from remuda.datatypes.enums import check_labels, label_of
 from remuda.datatypes.schema import Column, MapSchema
 from remuda.datatypes.sql import Kind, SqlType
 from remuda.datatypes.times.time_digits import fit_array, fit_of
@@ -62,7 +63,7 @@ def _wanted(sql_type: SqlType) -> type:
             return bool
         case Kind.REAL | Kind.DOUBLE:
             return float
-        case Kind.CHAR | Kind.VARCHAR | Kind.JSON:
+        case Kind.CHAR | Kind.VARCHAR | Kind.JSON | Kind.ENUM:
             return str
         case Kind.BYTEA | Kind.UUID | Kind.INTERVAL:
             return bytes
@@ -91,6 +92,11 @@ class RowCheck:
             for position, column in enumerate(schema.columns)
             if column.type.kind in (Kind.UUID, Kind.INTERVAL) or column.type.is_nested
         ]
+        self._enums = [
+            (position, column.type)
+            for position, column in enumerate(schema.columns)
+            if column.type.kind is Kind.ENUM
+        ]
         self._fits = [
             (position, fit)
             for position, column in enumerate(schema.columns)
@@ -111,7 +117,8 @@ class RowCheck:
                 raise self._mismatch(schema.column(name), value)
 
     def row(self, values: Sequence[PhysicalValue]) -> None:
-        """Raises ObjectMismatch, NotNullViolation, NumericOverflow, StringTooLong, RowTooLarge."""
+        """Raises ObjectMismatch, NotNullViolation, NumericOverflow, StringTooLong, InvalidText,
+        RowTooLarge."""
         if len(values) != self._width:
             raise ObjectMismatch(
                 f'map "{self._schema.name}": a row has {self._width} columns, not {len(values)}'
@@ -141,9 +148,16 @@ class RowCheck:
             if value is not None and not _conforms(value, sql_type):
                 raise self._mismatch(self._schema.columns[position], value)
             size += _nested_size(value) if isinstance(value, tuple) else 0
+        self._labels(values)
         self._digits(values)
         if size * _BYTES_PER_CHARACTER > ROW_SIZE_MAX and _text_size(values) > ROW_SIZE_MAX:
             raise too_large(self._schema)
+
+    def _labels(self, values: Sequence[PhysicalValue]) -> None:
+        for position, sql_type in self._enums:
+            label = values[position]
+            if label is not None:
+                label_of(str(label), sql_type)
 
     def _digits(self, values: Sequence[PhysicalValue]) -> None:
         for position, fit in self._fits:
@@ -187,6 +201,8 @@ def _conforms(value: PhysicalValue, sql_type: SqlType) -> bool:
     bounds = _bounds(sql_type)
     if bounds is not None:
         return isinstance(value, int) and bounds[0] <= value <= bounds[1]
+    if sql_type.enum is not None:
+        return value in sql_type.enum.labels
     if sql_type.length is not None:
         return isinstance(value, str) and len(value) <= sql_type.length
     return True
@@ -207,6 +223,10 @@ def check_batch(batch: pa.RecordBatch, schema: MapSchema) -> None:
             _check_width(schema, column, array)
         if column.type.kind in {Kind.DECIMAL, Kind.TIME} and column.type.precision != 38:
             _check_range(schema, column, array)
+        if column.type.enum is not None:
+            check_labels(array, column.type)
+        if column.type.element is not None and column.type.element.enum is not None:
+            check_labels(array.values, column.type.element)
         if column.type.length is not None:
             longest = pc.max(pc.utf8_length(array)).as_py()
             if longest is not None and longest > column.type.length:

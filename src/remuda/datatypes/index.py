@@ -75,7 +75,7 @@ _WORDS: Final = frozenset(
         Kind.TIMESTAMPTZ,
     }
 )
-_STRINGS: Final = frozenset({Kind.CHAR, Kind.VARCHAR, Kind.BYTEA, Kind.UUID})
+_STRINGS: Final = frozenset({Kind.CHAR, Kind.VARCHAR, Kind.BYTEA, Kind.UUID, Kind.ENUM})
 
 
 def is_word(sql_type: SqlType) -> bool:

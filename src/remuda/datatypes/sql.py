@@ -7,11 +7,13 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import TypeAlias
 
+from remuda.datatypes.identifiers import sql_name
+
 PhysicalValue: TypeAlias = "bool | int | float | str | bytes | tuple[PhysicalValue, ...] | None"
 """A value in the engine's form: DECIMAL as its unscaled integer (any size), DATE as days since
 1970-01-01, TIME as microseconds since midnight, TIMESTAMP and TIMESTAMPTZ as microseconds since
-1970-01-01 (UTC), UUID and INTERVAL as 16 bytes, JSON as its normalized text, ARRAY and ROW as
-tuples of physical values, everything else as itself."""
+1970-01-01 (UTC), UUID and INTERVAL as 16 bytes, JSON as its normalized text, an enum as its label,
+ARRAY and ROW as tuples of physical values, everything else as itself."""
 
 
 class Kind(Enum):
@@ -36,6 +38,7 @@ class Kind(Enum):
     INTERVAL = "INTERVAL"
     UUID = "UUID"
     JSON = "JSON"
+    ENUM = "ENUM"
     ARRAY = "ARRAY"
     ROW = "RECORD"
 
@@ -47,7 +50,7 @@ FLOAT_KINDS = (Kind.REAL, Kind.DOUBLE)
 TEXT_KINDS = (Kind.CHAR, Kind.VARCHAR)
 BYTES_KINDS = (Kind.BYTEA, Kind.UUID, Kind.INTERVAL)
 """Kinds whose values are byte strings inside the engine."""
-ORDERED_BY_KEY_KINDS = (Kind.INTERVAL, Kind.JSON, Kind.ARRAY, Kind.ROW)
+ORDERED_BY_KEY_KINDS = (Kind.INTERVAL, Kind.JSON, Kind.ENUM, Kind.ARRAY, Kind.ROW)
 """Kinds whose values are compared by a key that is computed from them
 (``datatypes.hashes.orderkeys``)."""
 
@@ -69,9 +72,27 @@ the digits that are needed are shown."""
 
 
 @dataclass(frozen=True, slots=True)
+class EnumType:
+    """CREATE TYPE ... AS ENUM: its labels in the order in which values compare (decision 0091).
+
+    ``local`` is its name in the SQL schema ``namespace``. The catalog gives the OIDs: ``oid`` of
+    the type, ``array_oid`` of its arrays, and one for each label. One without an ``oid`` is a name
+    that a statement writes, which the binder has still to look up; its ``namespace`` may be "".
+    """
+
+    local: str
+    labels: tuple[str, ...] = ()
+    namespace: str = "public"
+    oid: int = 0
+    array_oid: int = 0
+    label_oids: tuple[int, ...] = ()
+    comment: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class SqlType:
     """One SQL type; ``precision``, ``scale`` for DECIMAL, ``length`` in characters for text,
-    ``element`` for ARRAY, ``fields`` (name, type) for ROW.
+    ``element`` for ARRAY, ``fields`` (name, type) for ROW, ``enum`` for ENUM.
 
     ``digits`` is set for a DECIMAL that a division or a function computes: such values are shown
     with fewer digits than ``scale``, as ``numeric.shown_scale`` counts them from (step, least).
@@ -96,6 +117,7 @@ class SqlType:
     element: SqlType | None = None
     fields: tuple[tuple[str, SqlType], ...] = ()
     digits: tuple[int, int] | None = None
+    enum: EnumType | None = None
     fraction: int | None = field(default=None, compare=False, repr=False)
     span: tuple[str, ...] = field(default=(), compare=False, repr=False)
     alias: str = field(default="", compare=False, repr=False)
@@ -109,6 +131,8 @@ class SqlType:
             return f"{self.kind.value}({self.length})"
         if self.element is not None:
             return f"{self.element}[]"
+        if self.enum is not None:
+            return sql_name(self.enum)
         return str(self.kind.value)
 
     def _restricted_name(self) -> str:
@@ -142,8 +166,8 @@ class SqlType:
 
     @property
     def holds_text(self) -> bool:
-        """Values are ``str`` inside the engine: text and JSON."""
-        return self.kind in TEXT_KINDS or self.kind is Kind.JSON
+        """Values are ``str`` inside the engine: text, JSON and labels of enums."""
+        return self.kind in TEXT_KINDS or self.kind is Kind.JSON or self.kind is Kind.ENUM
 
     @property
     def holds_bytes(self) -> bool:
@@ -293,6 +317,11 @@ def array(element: SqlType) -> SqlType:
     if element.kind in (Kind.ARRAY, Kind.NULL):
         raise ValueError(f"an array cannot have elements of type {element}")
     return SqlType(Kind.ARRAY, element=element)
+
+
+def enum_of(enum: EnumType) -> SqlType:
+    """The type of the values of an enum."""
+    return SqlType(Kind.ENUM, enum=enum)
 
 
 def row(fields: Iterable[tuple[str, SqlType]]) -> SqlType:

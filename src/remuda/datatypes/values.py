@@ -18,6 +18,7 @@ import pyarrow.compute as pc
 from remuda.datatypes import jsons, sql
 from remuda.datatypes.arrow import engine_type, values_of
 from remuda.datatypes.coercion import common_type
+from remuda.datatypes.enums import label_of
 from remuda.datatypes.numeric import shown_scale
 from remuda.datatypes.sql import Kind, PhysicalValue, SqlType
 from remuda.datatypes.times.intervals import Interval, pack, unpack
@@ -159,6 +160,8 @@ def _text(value: object, sql_type: SqlType) -> PhysicalValue:
         raise _unfit(value, sql_type)
     if not value.isascii():
         require_unicode(value)
+    if sql_type.enum is not None:
+        return label_of(value, sql_type)
     if sql_type.kind is Kind.CHAR:
         value = value.rstrip(" ")
     if sql_type.length is not None and len(value) > sql_type.length:
@@ -264,6 +267,7 @@ _TO_PHYSICAL: Final[dict[Kind, Callable[[object, SqlType], PhysicalValue]]] = {
     Kind.DECIMAL: _decimal,
     Kind.CHAR: _text,
     Kind.VARCHAR: _text,
+    Kind.ENUM: _text,
     Kind.BYTEA: _binary,
     Kind.DATE: _date,
     Kind.TIME: _time,

@@ -24,6 +24,8 @@ def widening(stored: SqlType, wanted: SqlType) -> Conversion | None:
         return None
     if stored == wanted or (stored.is_text and b is Kind.VARCHAR and wanted.length is None):
         return same
+    if a is Kind.ENUM:
+        return _from_enum(stored, wanted)
     if stored.is_text and wanted.is_text:
         fits = stored.length is not None and (wanted.length or 0) >= stored.length
         return same if fits else None
@@ -38,6 +40,15 @@ def widening(stored: SqlType, wanted: SqlType) -> Conversion | None:
     if a is Kind.DATE and b is Kind.TIMESTAMP:
         return lambda value: value * _MICROS_PER_DAY  # type: ignore[operator]
     return None
+
+
+def _from_enum(stored: SqlType, wanted: SqlType) -> Conversion | None:
+    """To text, or to the same enum with more labels."""
+    if wanted.kind is Kind.VARCHAR and wanted.length is None:
+        return same
+    if stored.enum is None or wanted.enum is None or stored.enum.oid != wanted.enum.oid:
+        return None
+    return same if set(stored.enum.labels) <= set(wanted.enum.labels) else None
 
 
 def same(value: PhysicalValue) -> PhysicalValue:

@@ -25,6 +25,7 @@ from remuda.plan.functions import set_functions
 from remuda.plan.physical import PhysicalPlan
 
 _DATACLASSES: tuple[type, ...] = (
+    sql.EnumType,
     sql.SqlType,
     ex.ColumnRef,
     ex.Literal,

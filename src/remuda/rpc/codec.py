@@ -29,10 +29,12 @@ from remuda.datatypes.schema import (
 from remuda.datatypes.sql import (
     DIGIT_STEPS,
     PLAIN_TYPES,
+    EnumType,
     Kind,
     SqlType,
     array,
     decimal,
+    enum_of,
     restricted,
     row,
     unrestricted,
@@ -183,6 +185,7 @@ def encode_type(t: SqlType) -> common_pb2.SqlType:
         restricts=None if bare else t.kind.name,
         fraction=t.fraction,
         span=t.span,
+        enum=None if t.enum is None else encode_enum(t.enum),
     )
 
 
@@ -198,11 +201,40 @@ def decode_type(message: common_pb2.SqlType) -> SqlType:
             raise ProtocolError(str(problem)) from problem
     if kind in (Kind.ARRAY, Kind.ROW):
         return _decode_nested(kind, message)
+    if kind is Kind.ENUM:
+        return enum_of(decode_enum(message.enum))
     length = message.length if message.HasField("length") else None
     if length is not None and length < 1:
         raise ProtocolError(f"{kind.value}({length}) is out of range")
     made = _PLAIN[kind] if length is None else SqlType(kind, length=length)
     return _restricted(made, message) if message.restricts else made
+
+
+def encode_enum(enum: EnumType) -> common_pb2.EnumType:
+    return common_pb2.EnumType(
+        name=enum.local,
+        labels=enum.labels,
+        namespace=None if enum.namespace == PUBLIC else enum.namespace,
+        oid=enum.oid or None,
+        array_oid=enum.array_oid or None,
+        label_oids=enum.label_oids,
+        comment=enum.comment or None,
+    )
+
+
+def decode_enum(message: common_pb2.EnumType) -> EnumType:
+    """Raises ProtocolError."""
+    if not message.name or len(set(message.labels)) != len(message.labels):
+        raise ProtocolError("an enum needs a name, and labels that differ")
+    return EnumType(
+        message.name,
+        tuple(message.labels),
+        message.namespace or PUBLIC,
+        message.oid,
+        message.array_oid,
+        tuple(message.label_oids),
+        message.comment,
+    )
 
 
 def _restricted(made: SqlType, message: common_pb2.SqlType) -> SqlType:

@@ -12,13 +12,7 @@ from remuda.rpc.messages import common_pb2, control_pb2
 
 
 def catalog_text(catalog: Catalog) -> str:
-    state = control_pb2.CatalogState(
-        version=catalog.version,
-        maps=[codec.encode_schema(schema) for schema in catalog.shown.maps],
-        views=[codec.encode_view_definition(view) for view in catalog.views],
-        following_oid=catalog.following_oid,
-        namespaces=[encode_namespace(each) for each in catalog.namespaces],
-    )
+    state = encode_catalog(catalog.shown)
     return json_format.MessageToJson(state, preserving_proto_field_name=True, indent=None)
 
 
@@ -26,19 +20,36 @@ def read_catalog(text: str) -> Catalog:
     """Raises DataCorrupted for what this version does not know."""
     try:
         state = json_format.Parse(text, control_pb2.CatalogState())
-        return Catalog(
-            state.version,
-            tuple(codec.decode_schema(each) for each in state.maps),
-            tuple(codec.decode_view_definition(each) for each in state.views),
-            state.following_oid,
-            tuple(decode_namespace(each) for each in state.namespaces),
-        )
+        return decode_catalog(state)
     except (json_format.ParseError, RemudaError, ValueError, KeyError) as problem:
         raise DataCorrupted(
             "the catalog of the snapshot cannot be read",
             detail=str(problem)[:300],
             hint="A newer version of Remuda may have made it.",
         ) from problem
+
+
+def encode_catalog(catalog: Catalog) -> control_pb2.CatalogState:
+    return control_pb2.CatalogState(
+        version=catalog.version,
+        maps=[codec.encode_schema(schema) for schema in catalog.maps],
+        views=[codec.encode_view_definition(view) for view in catalog.views],
+        following_oid=catalog.following_oid,
+        namespaces=[encode_namespace(each) for each in catalog.namespaces],
+        types=[codec.encode_enum(each) for each in catalog.types],
+    )
+
+
+def decode_catalog(state: control_pb2.CatalogState) -> Catalog:
+    """Raises ProtocolError."""
+    return Catalog(
+        state.version,
+        tuple(codec.decode_schema(each) for each in state.maps),
+        tuple(codec.decode_view_definition(each) for each in state.views),
+        state.following_oid,
+        tuple(decode_namespace(each) for each in state.namespaces),
+        tuple(codec.decode_enum(each) for each in state.types),
+    )
 
 
 def encode_namespace(namespace: Namespace) -> common_pb2.Namespace:

@@ -21,9 +21,8 @@ from remuda.datatypes.schema import MapSchema
 from remuda.datatypes.timestamp import FOREVER, expiry
 from remuda.errors import DataCorrupted, RemudaError, UnknownFormat
 from remuda.limits import PARTITIONS
-from remuda.rpc import codec
 from remuda.rpc.messages import control_pb2
-from remuda.snapshot.catalog import decode_namespace
+from remuda.snapshot.catalog import decode_catalog as read_state
 from remuda.snapshot.log_rows import Packings, decode_batches
 from remuda.storage.chunks.layout import Layout
 from remuda.storage.format import records as log
@@ -38,14 +37,7 @@ Staged = log.StagedRows | log.StagedKeys
 
 
 def decode_catalog(state: bytes) -> Catalog:
-    message = control_pb2.CatalogState.FromString(state)
-    return Catalog(
-        message.version,
-        tuple(codec.decode_schema(m) for m in message.maps),
-        tuple(codec.decode_view_definition(v) for v in message.views),
-        message.following_oid,
-        tuple(decode_namespace(each) for each in message.namespaces),
-    )
+    return read_state(control_pb2.CatalogState.FromString(state))
 
 
 def former_schemas(state: bytes) -> list[MapSchema]:

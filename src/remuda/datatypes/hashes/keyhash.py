@@ -105,7 +105,7 @@ def key_bytes(sql_type: SqlType) -> Callable[[Any], bytes]:
         return _float_bytes
     if kind is Kind.DOUBLE:
         return _double_bytes
-    if sql_type.is_text:
+    if sql_type.is_text or kind is Kind.ENUM:
         return str.encode
     if kind is Kind.BYTEA:
         return bytes
@@ -116,7 +116,7 @@ def key_bytes(sql_type: SqlType) -> Callable[[Any], bytes]:
 
 def is_key_type(sql_type: SqlType) -> bool:
     """Whether a column of this type may be part of a key."""
-    return not sql_type.ordered_by_key and sql_type.kind is not Kind.NULL
+    return sql_type.kind is Kind.ENUM or not (sql_type.ordered_by_key or sql_type.kind is Kind.NULL)
 
 
 def _uuid_bytes(value: bytes) -> bytes:
@@ -169,7 +169,7 @@ def _hash_array(array: pa.Array, sql_type: SqlType, seed: Hashes | int) -> Hashe
     if isinstance(array, pa.ChunkedArray):
         array = array.combine_chunks()
     kind = sql_type.kind
-    if sql_type.is_text or kind is Kind.BYTEA:
+    if sql_type.is_text or kind in (Kind.BYTEA, Kind.ENUM):
         hashes = hash_bytes(array, seed)
     elif kind is Kind.UUID:
         hashes = hash_bytes(uuid_texts(array), seed)

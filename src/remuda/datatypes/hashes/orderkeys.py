@@ -2,11 +2,12 @@
 
 Two values are equal if and only if their keys are, and the smaller value has the smaller key (byte
 by byte, a prefix first). Comparisons, joins, groups, sorting, exchange and extremes of INTERVAL,
-JSON, ARRAY and ROW all rest on this.
+JSON, enums, ARRAY and ROW all rest on this.
 
 - INTERVAL: its length in days of 24 hours, months of 30 days.
 - ARRAY: element by element, NULL after all values; then the shorter one is smaller.
 - ROW: field by field, NULL after all values.
+- An enum: the place of the label among the labels of its type.
 - JSON: as PostgreSQL's JSONB: an empty array, null, strings, numbers, booleans, arrays, objects;
   arrays and objects by their number of members first.
 
@@ -36,6 +37,8 @@ _SIGN: Final = np.uint64(1 << 63)
 _PRESENT, _MISSING = b"\x01", b"\x02"
 _END: Final = b"\x00\x00"
 _word = struct.Struct(">Q")
+_place = struct.Struct(">I")
+_UNKNOWN_LABEL: Final = b"\xff\xff\xff\xff"
 _INTERVAL = np.dtype([("months", "<i4"), ("days", "<i4"), ("micros", "<i8")])
 _DTYPES: Final = {
     Kind.TINYINT: "<i1",
@@ -66,7 +69,7 @@ def order_keys(array: pa.Array, sql_type: SqlType) -> pa.Array:
         if matrix is not None:
             return _array_keys(array, matrix)
     key = value_key(sql_type)
-    if sql_type.kind is Kind.JSON:  # documents are dear to read and often come again
+    if sql_type.kind in (Kind.JSON, Kind.ENUM):  # values are dear to read, or come again and again
         unique = array.dictionary_encode()
         return pa.array(map(key, unique.dictionary.to_pylist()), pa.binary()).take(unique.indices)
     values = array_to_values(array, sql_type)
@@ -174,6 +177,8 @@ def value_key(sql_type: SqlType) -> Callable[[Any], bytes]:
         return bytes
     if kind is Kind.JSON:
         return json_key
+    if kind is Kind.ENUM:
+        return _label_key(sql_type)
     if kind is Kind.INTERVAL:
         return _interval_key
     if kind is Kind.ARRAY:
@@ -224,6 +229,13 @@ def _interval_key(value: bytes) -> bytes:
     return _word.pack(months * DAYS_PER_MONTH + days + more + (1 << 63)) + _word.pack(
         rest + (1 << 63)
     )
+
+
+def _label_key(sql_type: SqlType) -> Callable[[str], bytes]:
+    """A label that the type had not yet when the statement was planned comes after all others."""
+    assert sql_type.enum is not None
+    keys = {label: _place.pack(place) for place, label in enumerate(sql_type.enum.labels)}
+    return lambda label: keys.get(label) or _UNKNOWN_LABEL + label.encode()
 
 
 # --- JSON ------------------------------------------------------------------------------------

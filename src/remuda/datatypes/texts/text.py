@@ -10,6 +10,7 @@ from math import inf
 from typing import Final, TypeAlias
 
 from remuda.datatypes.coercion import integer_range
+from remuda.datatypes.enums import label_of
 from remuda.datatypes.jsons import normalized
 from remuda.datatypes.sql import Kind, SqlType, has_moments
 from remuda.datatypes.texts.arraytext import split_array
@@ -41,6 +42,8 @@ def parse_text(text: str, target: SqlType, zone: Clocks | None = None) -> Physic
     """
     if target.is_text:
         return check_length(text, target)
+    if target.enum is not None:
+        return label_of(text, target)
     if zone is not None and has_moments(target):
         return _parse_moment(text, target, zone)
     parse = _PARSERS.get(target.kind)
@@ -64,7 +67,7 @@ def _parse_moment(text: str, target: SqlType, zone: Clocks) -> PhysicalValue:
 
 def type_name(t: SqlType) -> str:
     """The type as it is written in messages."""
-    return str(t).lower()
+    return str(t) if (t.element or t).kind is Kind.ENUM else str(t).lower()
 
 
 def check_length(text: str, target: SqlType) -> str:

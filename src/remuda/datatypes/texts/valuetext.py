@@ -42,7 +42,7 @@ def text_of(source: SqlType, zone: Clocks | None = None) -> Callable[[Any], str]
             return lambda value: row_text(
                 [None if v is None else text(v) for v, text in zip(value, fields, strict=True)]
             )
-        case kind if kind in (*TEXT_KINDS, *INTEGER_KINDS, Kind.JSON):
+        case kind if kind in (*TEXT_KINDS, *INTEGER_KINDS, Kind.JSON, Kind.ENUM):
             return str
         case Kind.REAL:
             return lambda value: float_text(value, np.format_float_scientific(np.float32(value)))

@@ -12,10 +12,12 @@ from remuda.catalog.catalog import Catalog
 from remuda.catalog.edits import (
     DropMap,
     DropNamespace,
+    DropType,
     DropView,
     Edit,
     PutMap,
     PutNamespace,
+    PutType,
     PutView,
 )
 from remuda.cluster.decree import majority
@@ -38,7 +40,12 @@ from remuda.rpc import codec
 from remuda.rpc.messages import control_pb2, user_pb2
 from remuda.rpc.messages.control_pb2 import RpcType
 from remuda.rpc.transport import Request
-from remuda.snapshot.catalog import decode_namespace, encode_namespace
+from remuda.snapshot.catalog import (
+    decode_catalog,
+    decode_namespace,
+    encode_catalog,
+    encode_namespace,
+)
 from remuda.storage.maps.map_store import MapStore
 
 log = logging.getLogger(__name__)
@@ -155,6 +162,7 @@ class CatalogService(Wing):
     def _applied(self, catalog: Catalog, change: control_pb2.CatalogChange) -> Catalog:
         if change.HasField("create"):
             schema = codec.decode_schema(change.create.schema)
+            catalog.check_types(schema)
             return catalog.with_map(schema, if_not_exists=change.create.if_not_exists)[0]
         if change.HasField("edits"):
             return catalog.edited([_read_edit(edit) for edit in change.edits.edits])
@@ -271,15 +279,10 @@ class CatalogService(Wing):
 
     def _state(self, catalog: Catalog) -> control_pb2.CatalogState:
         former = [*self._core.former_schemas.lately(catalog.maps), *self._altered(catalog)]
-        return control_pb2.CatalogState(
-            context=self._core.context(),
-            version=catalog.version,
-            maps=[codec.encode_schema(schema) for schema in catalog.maps],
-            views=[codec.encode_view_definition(view) for view in catalog.views],
-            following_oid=catalog.following_oid,
-            namespaces=[encode_namespace(each) for each in catalog.namespaces],
-            former_maps=[codec.encode_schema(schema) for schema in former],
-        )
+        state = encode_catalog(catalog)
+        state.context.CopyFrom(self._core.context())
+        state.former_maps.extend(codec.encode_schema(schema) for schema in former)
+        return state
 
     def _altered(self, catalog: Catalog) -> Iterator[MapSchema]:
         """Schemas of this member that become former ones when it installs ``catalog``."""
@@ -294,13 +297,7 @@ class CatalogService(Wing):
         core.observe(state.context)
         if state.version <= core.catalog.version:
             return
-        catalog = Catalog(
-            state.version,
-            tuple(codec.decode_schema(m) for m in state.maps),
-            tuple(codec.decode_view_definition(v) for v in state.views),
-            state.following_oid,
-            tuple(decode_namespace(each) for each in state.namespaces),
-        )
+        catalog = decode_catalog(state)
         gone = [map_id for map_id in core.stores if catalog.find_id(map_id) is None]
         # All stores are made before anything is taken over: a schema that cannot be stored must
         # leave this member as it was.
@@ -351,6 +348,10 @@ def _fill_edit(message: control_pb2.CatalogEdit, edit: Edit) -> None:
             message.put_namespace.CopyFrom(encode_namespace(namespace))
         case DropNamespace(name=name):
             message.drop_namespace = name
+        case PutType(enum=enum):
+            message.put_type.CopyFrom(codec.encode_enum(enum))
+        case DropType(oid=oid):
+            message.drop_type = oid
 
 
 def _read_edit(message: control_pb2.CatalogEdit) -> Edit:
@@ -362,6 +363,10 @@ def _read_edit(message: control_pb2.CatalogEdit) -> Edit:
         return PutView(codec.decode_view_definition(message.put_view))
     if message.HasField("put_namespace"):
         return PutNamespace(decode_namespace(message.put_namespace))
+    if message.HasField("put_type"):
+        return PutType(codec.decode_enum(message.put_type))
+    if message.HasField("drop_type"):
+        return DropType(message.drop_type)
     if message.HasField("drop_namespace"):
         return DropNamespace(message.drop_namespace)
     return DropView(message.drop_view)

@@ -11,7 +11,7 @@ from dataclasses import replace
 from itertools import combinations
 
 from remuda.datatypes.index import IndexDefinition, IndexKind
-from remuda.datatypes.sql import BOOLEAN
+from remuda.datatypes.sql import BOOLEAN, Kind
 from remuda.plan.expression import (
     ColumnId,
     ColumnRef,
@@ -335,6 +335,8 @@ def _order(
             # NULLs last going up, first going down: what the index has in either direction.
             if names.get(key.column) != column.name or key.nulls_first != key.descending:
                 break
+            if scan.schema.column(column.name).type.kind is Kind.ENUM:
+                break  # the index has labels in the order of texts
             # An index of one column is kept ascending, whatever it says.
             backward.add(key.descending != (column.descending and not alone))
         else:

@@ -199,6 +199,8 @@ def _comparison(
             return Term(position, (IndexEqual(value),), part)
         case "<>":
             return Term(position, (IndexEqual(value),), part, negated=True)
+        case _ if schema.columns[position].type.kind is Kind.ENUM:
+            return None  # indexes have labels in the order of texts
         case "<" | "<=":
             return Term(position, (IndexRange(high=value, high_inclusive=function == "<="),), part)
         case _:

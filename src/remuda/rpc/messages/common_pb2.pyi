@@ -69,7 +69,7 @@ class Context(_message.Message):
     def __init__(self, clock: _Optional[int] = ..., view: _Optional[int] = ..., cut_version: _Optional[int] = ..., sender: _Optional[int] = ...) -> None: ...
 
 class SqlType(_message.Message):
-    __slots__ = ("kind", "precision", "scale", "length", "element", "fields", "digits", "restricts", "fraction", "span")
+    __slots__ = ("kind", "precision", "scale", "length", "element", "fields", "digits", "restricts", "fraction", "span", "enum")
     KIND_FIELD_NUMBER: _ClassVar[int]
     PRECISION_FIELD_NUMBER: _ClassVar[int]
     SCALE_FIELD_NUMBER: _ClassVar[int]
@@ -80,6 +80,7 @@ class SqlType(_message.Message):
     RESTRICTS_FIELD_NUMBER: _ClassVar[int]
     FRACTION_FIELD_NUMBER: _ClassVar[int]
     SPAN_FIELD_NUMBER: _ClassVar[int]
+    ENUM_FIELD_NUMBER: _ClassVar[int]
     kind: str
     precision: int
     scale: int
@@ -90,7 +91,26 @@ class SqlType(_message.Message):
     restricts: str
     fraction: int
     span: _containers.RepeatedScalarFieldContainer[str]
-    def __init__(self, kind: _Optional[str] = ..., precision: _Optional[int] = ..., scale: _Optional[int] = ..., length: _Optional[int] = ..., element: _Optional[_Union[SqlType, _Mapping]] = ..., fields: _Optional[_Iterable[_Union[SqlField, _Mapping]]] = ..., digits: _Optional[_Iterable[int]] = ..., restricts: _Optional[str] = ..., fraction: _Optional[int] = ..., span: _Optional[_Iterable[str]] = ...) -> None: ...
+    enum: EnumType
+    def __init__(self, kind: _Optional[str] = ..., precision: _Optional[int] = ..., scale: _Optional[int] = ..., length: _Optional[int] = ..., element: _Optional[_Union[SqlType, _Mapping]] = ..., fields: _Optional[_Iterable[_Union[SqlField, _Mapping]]] = ..., digits: _Optional[_Iterable[int]] = ..., restricts: _Optional[str] = ..., fraction: _Optional[int] = ..., span: _Optional[_Iterable[str]] = ..., enum: _Optional[_Union[EnumType, _Mapping]] = ...) -> None: ...
+
+class EnumType(_message.Message):
+    __slots__ = ("name", "labels", "namespace", "oid", "array_oid", "label_oids", "comment")
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    LABELS_FIELD_NUMBER: _ClassVar[int]
+    NAMESPACE_FIELD_NUMBER: _ClassVar[int]
+    OID_FIELD_NUMBER: _ClassVar[int]
+    ARRAY_OID_FIELD_NUMBER: _ClassVar[int]
+    LABEL_OIDS_FIELD_NUMBER: _ClassVar[int]
+    COMMENT_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    labels: _containers.RepeatedScalarFieldContainer[str]
+    namespace: str
+    oid: int
+    array_oid: int
+    label_oids: _containers.RepeatedScalarFieldContainer[int]
+    comment: str
+    def __init__(self, name: _Optional[str] = ..., labels: _Optional[_Iterable[str]] = ..., namespace: _Optional[str] = ..., oid: _Optional[int] = ..., array_oid: _Optional[int] = ..., label_oids: _Optional[_Iterable[int]] = ..., comment: _Optional[str] = ...) -> None: ...
 
 class SqlField(_message.Message):
     __slots__ = ("name", "type")

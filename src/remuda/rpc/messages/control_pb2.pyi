@@ -647,20 +647,24 @@ class CatalogChange(_message.Message):
     def __init__(self, context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., create: _Optional[_Union[_user_pb2.CreateMap, _Mapping]] = ..., drop: _Optional[_Union[_user_pb2.MapName, _Mapping]] = ..., edits: _Optional[_Union[CatalogEdits, _Mapping]] = ...) -> None: ...
 
 class CatalogEdit(_message.Message):
-    __slots__ = ("put_map", "drop_map", "put_view", "drop_view", "put_namespace", "drop_namespace")
+    __slots__ = ("put_map", "drop_map", "put_view", "drop_view", "put_namespace", "drop_namespace", "put_type", "drop_type")
     PUT_MAP_FIELD_NUMBER: _ClassVar[int]
     DROP_MAP_FIELD_NUMBER: _ClassVar[int]
     PUT_VIEW_FIELD_NUMBER: _ClassVar[int]
     DROP_VIEW_FIELD_NUMBER: _ClassVar[int]
     PUT_NAMESPACE_FIELD_NUMBER: _ClassVar[int]
     DROP_NAMESPACE_FIELD_NUMBER: _ClassVar[int]
+    PUT_TYPE_FIELD_NUMBER: _ClassVar[int]
+    DROP_TYPE_FIELD_NUMBER: _ClassVar[int]
     put_map: _common_pb2.MapSchema
     drop_map: str
     put_view: _common_pb2.ViewDefinition
     drop_view: str
     put_namespace: _common_pb2.Namespace
     drop_namespace: str
-    def __init__(self, put_map: _Optional[_Union[_common_pb2.MapSchema, _Mapping]] = ..., drop_map: _Optional[str] = ..., put_view: _Optional[_Union[_common_pb2.ViewDefinition, _Mapping]] = ..., drop_view: _Optional[str] = ..., put_namespace: _Optional[_Union[_common_pb2.Namespace, _Mapping]] = ..., drop_namespace: _Optional[str] = ...) -> None: ...
+    put_type: _common_pb2.EnumType
+    drop_type: int
+    def __init__(self, put_map: _Optional[_Union[_common_pb2.MapSchema, _Mapping]] = ..., drop_map: _Optional[str] = ..., put_view: _Optional[_Union[_common_pb2.ViewDefinition, _Mapping]] = ..., drop_view: _Optional[str] = ..., put_namespace: _Optional[_Union[_common_pb2.Namespace, _Mapping]] = ..., drop_namespace: _Optional[str] = ..., put_type: _Optional[_Union[_common_pb2.EnumType, _Mapping]] = ..., drop_type: _Optional[int] = ...) -> None: ...
 
 class CatalogEdits(_message.Message):
     __slots__ = ("version", "edits")
@@ -671,7 +675,7 @@ class CatalogEdits(_message.Message):
     def __init__(self, version: _Optional[int] = ..., edits: _Optional[_Iterable[_Union[CatalogEdit, _Mapping]]] = ...) -> None: ...
 
 class CatalogState(_message.Message):
-    __slots__ = ("context", "version", "maps", "views", "outdated", "following_oid", "namespaces", "former_maps")
+    __slots__ = ("context", "version", "maps", "views", "outdated", "following_oid", "namespaces", "former_maps", "types")
     CONTEXT_FIELD_NUMBER: _ClassVar[int]
     VERSION_FIELD_NUMBER: _ClassVar[int]
     MAPS_FIELD_NUMBER: _ClassVar[int]
@@ -680,6 +684,7 @@ class CatalogState(_message.Message):
     FOLLOWING_OID_FIELD_NUMBER: _ClassVar[int]
     NAMESPACES_FIELD_NUMBER: _ClassVar[int]
     FORMER_MAPS_FIELD_NUMBER: _ClassVar[int]
+    TYPES_FIELD_NUMBER: _ClassVar[int]
     context: _common_pb2.Context
     version: int
     maps: _containers.RepeatedCompositeFieldContainer[_common_pb2.MapSchema]
@@ -688,7 +693,8 @@ class CatalogState(_message.Message):
     following_oid: int
     namespaces: _containers.RepeatedCompositeFieldContainer[_common_pb2.Namespace]
     former_maps: _containers.RepeatedCompositeFieldContainer[_common_pb2.MapSchema]
-    def __init__(self, context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., version: _Optional[int] = ..., maps: _Optional[_Iterable[_Union[_common_pb2.MapSchema, _Mapping]]] = ..., views: _Optional[_Iterable[_Union[_common_pb2.ViewDefinition, _Mapping]]] = ..., outdated: _Optional[bool] = ..., following_oid: _Optional[int] = ..., namespaces: _Optional[_Iterable[_Union[_common_pb2.Namespace, _Mapping]]] = ..., former_maps: _Optional[_Iterable[_Union[_common_pb2.MapSchema, _Mapping]]] = ...) -> None: ...
+    types: _containers.RepeatedCompositeFieldContainer[_common_pb2.EnumType]
+    def __init__(self, context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., version: _Optional[int] = ..., maps: _Optional[_Iterable[_Union[_common_pb2.MapSchema, _Mapping]]] = ..., views: _Optional[_Iterable[_Union[_common_pb2.ViewDefinition, _Mapping]]] = ..., outdated: _Optional[bool] = ..., following_oid: _Optional[int] = ..., namespaces: _Optional[_Iterable[_Union[_common_pb2.Namespace, _Mapping]]] = ..., former_maps: _Optional[_Iterable[_Union[_common_pb2.MapSchema, _Mapping]]] = ..., types: _Optional[_Iterable[_Union[_common_pb2.EnumType, _Mapping]]] = ...) -> None: ...
 
 class ColumnStatistics(_message.Message):
     __slots__ = ("position", "null_fraction", "distinct", "minimum", "maximum", "width", "histogram", "common_values", "common_shares", "sketch")

@@ -148,6 +148,7 @@ _VARYING: Final[dict[Kind, Callable[[pa.Array], Bytes]]] = {
     Kind.NULL: _nothing,
     Kind.CHAR: _text,
     Kind.VARCHAR: _text,
+    Kind.ENUM: _text,
     Kind.BYTEA: _text,
     Kind.JSON: _stored_text,
     Kind.UUID: _uuid,

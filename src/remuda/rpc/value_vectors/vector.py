@@ -54,6 +54,7 @@ _MINOR_TYPES: dict[Kind, MinorType] = {
     Kind.DECIMAL: VARDECIMAL,
     Kind.CHAR: VARCHAR,
     Kind.VARCHAR: VARCHAR,
+    Kind.ENUM: VARCHAR,
     Kind.BYTEA: VARBINARY,
     Kind.DATE: DATE,
     Kind.TIME: TIME,

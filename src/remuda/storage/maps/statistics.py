@@ -48,7 +48,7 @@ STALE_SHARE: Final = 0.1
 
 _Place: TypeAlias = tuple[Chunk, int, Offsets]
 """A chunk, the rows that it had, and the offsets of some of them."""
-_UNORDERED: Final = (Kind.BOOLEAN, Kind.NULL, Kind.INTERVAL, Kind.JSON, Kind.ARRAY)
+_UNORDERED: Final = (Kind.BOOLEAN, Kind.NULL, Kind.INTERVAL, Kind.JSON, Kind.ENUM, Kind.ARRAY)
 """No bounds are taken of these."""
 
 
