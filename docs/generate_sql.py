@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Final
 
 from remuda.catalog.edits import PutView
+from remuda.catalog.oids import FIRST_OID
 from remuda.cli.output import show
 from remuda.datatypes.arrow import external_type
 from remuda.datatypes.schema import MapSchema, Namespace, ViewDefinition
@@ -26,6 +27,7 @@ from remuda.datatypes.sql import (
     DOUBLE,
     INTEGER,
     REAL,
+    EnumType,
     Kind,
     SqlType,
     char,
@@ -58,6 +60,8 @@ from remuda.sql.text.types import TYPE_NAMES, type_from_name
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 from sql_absent import FURTHER
 from sql_definitions import DEFINITIONS, NOTES, VIEW, system_section
+from sql_enums import ENUMS
+from sql_enums import NOTES as ENUM_NOTES
 from sql_examples import DATE_EXAMPLES, NUMBER_EXAMPLES, TEXT_EXAMPLES
 from sql_examples import OPERATOR_EXAMPLES as MORE_OPERATORS
 from sql_indexes import INDEXES
@@ -278,6 +282,7 @@ class Catalog:
     def __init__(self) -> None:
         self.version = 1
         self.namespaces = (Namespace("sales"),)
+        self.types = (EnumType("mood", ("sad", "ok", "happy"), oid=FIRST_OID),)
         self._maps: dict[str, MapSchema] = {}
         self._views: dict[str, ViewDefinition] = {}
         for text in MAPS:
@@ -351,6 +356,10 @@ def _statements() -> Iterable[str]:
     yield ""
     yield from _listed(SEQUENCES)
     yield SEQUENCE_NOTES
+    yield "## Enums"
+    yield ""
+    yield from _listed(ENUMS)
+    yield ENUM_NOTES
     yield "## Queries"
     yield ""
     yield from _listed((*QUERIES, *MORE_QUERIES))

@@ -37,6 +37,7 @@ MAP = MapSchema("m", COLUMNS, ("id",), ("id",), map_id=1)
 class Maps:
     version = 1
     namespaces = ()
+    types = ()
 
     def find(self, name: str) -> MapSchema | None:
         return MAP if name == "m" else None

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from remuda.datatypes.schema import MapSchema, Namespace, ViewDefinition
+from remuda.datatypes.sql import EnumType
 from remuda.errors import RemudaError
 from remuda.plan.explain.logical import logical_text
 from remuda.sql.binder import bind
@@ -47,6 +48,7 @@ class Catalog:
         self.views: dict[str, ViewDefinition] = {}
         self.version = 1
         self.namespaces: tuple[Namespace, ...] = ()
+        self.types: tuple[EnumType, ...] = ()
 
     def find(self, name: str) -> MapSchema | None:
         return self.maps.get(name)

@@ -19,6 +19,7 @@ from remuda.sql.scope.statements import BoundQuery
 class NoMaps:
     version = 1
     namespaces: tuple[Namespace, ...] = ()
+    types = ()
 
     def find(self, _: str) -> None:
         return None

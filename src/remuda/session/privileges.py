@@ -13,14 +13,16 @@ from remuda.catalog.catalog import Catalog
 from remuda.catalog.edits import (
     DropMap,
     DropNamespace,
+    DropType,
     DropView,
     Edit,
     PutMap,
     PutNamespace,
+    PutType,
     PutView,
 )
 from remuda.catalog.users import ALL, Role, User, lacking, schema_scope
-from remuda.datatypes.schema import PG_TEMP, MapSchema, ViewDefinition, prefix
+from remuda.datatypes.schema import PG_TEMP, MapSchema, ViewDefinition, full_name, prefix
 from remuda.plan.logical import Logical, Recursion, Scan, Supplied
 from remuda.plan.sequence_calls import CURRVAL, SequenceCall
 from remuda.plan.uses import operators_of
@@ -195,6 +197,10 @@ def _names(edit: Edit, catalog: Catalog) -> Iterator[str]:
             yield schema_scope(namespace.name)
         case DropNamespace(name=name):
             yield schema_scope(name)
+        case PutType(enum=enum):
+            yield full_name(enum.namespace, enum.local)
+        case DropType(oid=oid):
+            yield from (full_name(e.namespace, e.local) for e in catalog.types if e.oid == oid)
 
 
 def _reads(plan: Logical, catalog: Catalog, but: int | None = None) -> Iterator[Need]:

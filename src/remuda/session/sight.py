@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from remuda.catalog.catalog import Catalog
 from remuda.catalog.users import Role, User, lacking
 from remuda.datatypes.schema import MapSchema, Namespace, ViewDefinition
-from remuda.datatypes.sql import SqlType
+from remuda.datatypes.sql import EnumType, SqlType
 from remuda.errors import RemudaError
 from remuda.session.planning import bound
 from remuda.session.privileges import needs_of
@@ -45,6 +45,10 @@ class Sight:
     @property
     def namespaces(self) -> Sequence[Namespace]:
         return self._whole.namespaces
+
+    @property
+    def types(self) -> Sequence[EnumType]:
+        return self._whole.types
 
     def find(self, name: str) -> MapSchema | None:
         found = self._whole.find(name)

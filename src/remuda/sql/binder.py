@@ -20,6 +20,7 @@ from remuda.sql.definitions.alter import bind_alter
 from remuda.sql.definitions.analyze import bind_analyze
 from remuda.sql.definitions.comments import bind_comment
 from remuda.sql.definitions.deferred import refuse_to_defer
+from remuda.sql.definitions.enums import bind_type
 from remuda.sql.definitions.index_definitions import bind_create_index, bind_drop_index
 from remuda.sql.definitions.namespaces import bind_schema
 from remuda.sql.definitions.privileges import bind_privileges
@@ -121,6 +122,7 @@ from remuda.sql.trees.transaction import (
     SavepointTree,
     SetTransactionTree,
 )
+from remuda.sql.trees.types import AlterTypeTree, CommentTypeTree, CreateTypeTree, DropTypeTree
 
 
 def bind(
@@ -152,10 +154,16 @@ def _bind(context: Context, parsed: ParsedStatement) -> BoundStatement:
             return _bind_runnable(context, tree)
         case DeclareTree() as tree:
             return _bind_declared(context, tree)
-        case TruncateTree() as tree:
-            return bind_truncate(context, tree)
         case ExplainTree() as tree:
             return _bind_explain(context, tree)
+        case TruncateTree() as tree:
+            return bind_truncate(context, tree)
+        case _:
+            return _bind_definition(context, parsed)
+
+
+def _bind_definition(context: Context, parsed: ParsedStatement) -> BoundStatement:
+    match parsed.tree:
         case CreateTree() as tree:
             return bind_create(context, tree, _bind_alone)
         case CreateViewTree() as tree:
@@ -170,6 +178,12 @@ def _bind(context: Context, parsed: ParsedStatement) -> BoundStatement:
             return bind_drop(context, tree, _bind_alone)
         case AnalyzeTree() | LockTree() as tree:
             return _bind_of_maps(context, tree)
+        case (
+            CreateSchemaTree() | DropSchemaTree() | AlterSchemaTree() | CommentSchemaTree() as tree
+        ):
+            return bind_schema(context, tree, _bind_alone)
+        case CreateTypeTree() | AlterTypeTree() | DropTypeTree() | CommentTypeTree() as tree:
+            return bind_type(context, tree, _bind_alone)
         case _:
             return _bind_other(context, parsed)
 
@@ -210,10 +224,6 @@ def _bind_other(context: Context, parsed: ParsedStatement) -> BoundStatement:
             return bind_copy(context, tree, _bind_inner)
         case CreateSequenceTree() | AlterSequenceTree() as tree:
             return bind_sequence(context, tree)
-        case (
-            CreateSchemaTree() | DropSchemaTree() | AlterSchemaTree() | CommentSchemaTree() as tree
-        ):
-            return bind_schema(context, tree, _bind_alone)
         case ShowTree() as tree:
             return bind_show(context, tree)
         case DropIndexTree() as tree:

@@ -92,7 +92,7 @@ def bind_entry_change(
 
 def _bound(schema: MapSchema, text: str, types: Sequence[SqlType] | None) -> EntryChange:
     parsed = parse(text)
-    context = Context(text, NoMaps(), parsed.parameters, types)
+    context = Context(text, NoMaps(schema.columns), parsed.parameters, types)
     node = parsed.tree.root if isinstance(parsed.tree, ChangeTree) else None
     if not isinstance(node, ast.Update):
         raise SqlSyntaxError(f"{CLAUSE} is written as column = value, ...")

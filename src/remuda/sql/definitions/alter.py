@@ -22,7 +22,7 @@ from remuda.datatypes.schema import (
     MapSchema,
     ViewDefinition,
 )
-from remuda.datatypes.sql import Kind
+from remuda.datatypes.sql import Kind, SqlType
 from remuda.datatypes.widening import widening
 from remuda.errors import (
     DependentObjects,
@@ -71,6 +71,7 @@ from remuda.sql.definitions.unique_constraints import with_uniques
 from remuda.sql.definitions.verifications import verifications
 from remuda.sql.queries.views import BindQuery, placed, renamed, with_dependents
 from remuda.sql.scope.context import Context
+from remuda.sql.scope.enum_names import resolved
 from remuda.sql.scope.notices import Notice, not_there
 from remuda.sql.scope.resolution import Place, found_in, place_in
 from remuda.sql.scope.statements import CatalogStatement, NumbersFrom
@@ -488,22 +489,23 @@ def _change_type(work: _Alteration, action: ChangeType) -> None:
         refuse_new_type(work.schema, column.name)
     except NotSupported as problem:
         raise placed(work.context, problem, action.name) from None
-    same = column.type == action.type  # but for digits of seconds
+    new = resolved(work.context, action.type, action.position)
+    same = column.type == new  # but for digits of seconds
     computed = not converts_itself(work.context, action)
-    if same and str(column.type) == str(action.type) and not computed:
+    if same and str(column.type) == str(new) and not computed:
         return
-    text = column.type.is_text and action.type.is_text
+    text = column.type.is_text and new.is_text
     key = column.name in work.schema.key and not (same or text)
-    convert = widening(column.type, action.type)
+    convert = widening(column.type, new)
     if not same and any(column.name in index.names for index in work.schema.uniques):
-        _keep_distinct(work, column, action)
+        _keep_distinct(work, column, new, action.name)
     if key or computed or convert is None:
         why = (
             "the type of a key column cannot be changed"
             if key
             else "USING is supported for a cast of the column to its new type alone"
             if computed
-            else f'column "{column.name}" of type {column.type} cannot become {action.type}: '
+            else f'column "{column.name}" of type {column.type} cannot become {new}: '
             "some value might not fit"
         )
         raise placed(
@@ -517,16 +519,16 @@ def _change_type(work: _Alteration, action: ChangeType) -> None:
         )
     default = column.default and Default(column.default.text)
     if default is not None:
-        default_of(replace(column, type=action.type, default=default))  # does it fit?
+        default_of(replace(column, type=new, default=default))  # does it fit?
     missing = None if column.missing is None else convert(column.missing)
-    work.put(replace(column, type=action.type, default=default, missing=missing))
+    work.put(replace(column, type=new, default=default, missing=missing))
     for check in work.schema.checks:
         condition_columns(work.schema, check)
 
 
-def _keep_distinct(work: _Alteration, column: Column, action: ChangeType) -> None:
+def _keep_distinct(work: _Alteration, column: Column, new: SqlType, place: Name) -> None:
     """Different values of the old type are different ones of the new one. Raises NotSupported."""
-    old, new = column.type, action.type
+    old = column.type
     text = old.is_text and new.is_text and (old.kind is Kind.CHAR or new.kind is not Kind.CHAR)
     if not (text or (old.is_integer and new.is_integer)):
         error = NotSupported(
@@ -534,7 +536,7 @@ def _keep_distinct(work: _Alteration, column: Column, action: ChangeType) -> Non
             f"{new}",
             hint="Drop the constraint, change the type, and add the constraint again.",
         )
-        raise placed(work.context, error, action.name)
+        raise placed(work.context, error, place)
 
 
 def _change_nullable(work: _Alteration, action: ChangeNullable) -> None:

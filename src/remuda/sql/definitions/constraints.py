@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
+from remuda.catalog.enums import enums_of
 from remuda.datatypes.schema import Check, Column, Default, MapSchema, Namespace
-from remuda.datatypes.sql import SqlType, unrestricted
+from remuda.datatypes.sql import EnumType, SqlType, unrestricted
 from remuda.errors import NotSupported, RemudaError
 from remuda.plan.expression import ColumnId, ColumnRef, Expression, Literal, columns_of
 from remuda.sql.expressions import calls, operators, sequence_functions
@@ -27,10 +28,14 @@ assert sequence_functions
 
 
 class NoMaps:
-    """The catalog for expressions that read no relations."""
+    """The catalog for expressions that read no relations. Of the types of users they may name those
+    of the ``columns`` beside them."""
 
     version = 0
     namespaces: Sequence[Namespace] = ()
+
+    def __init__(self, columns: Iterable[Column] = ()) -> None:
+        self.types: Sequence[EnumType] = tuple(dict.fromkeys(enums_of(columns)))
 
     def find(self, name: str) -> None:  # noqa: ARG002
         return None
@@ -108,7 +113,7 @@ def default_of(column: Column) -> Expression:
 @lru_cache(maxsize=EXPRESSIONS_KEPT)
 def _kept_default(text: str, column: Column) -> Expression:
     target, name = column.type, column.name
-    context = Context(text, NoMaps(), 0)
+    context = Context(text, NoMaps([column]), 0)
     try:
         return _default(context, parse_expression(text), target, name)
     except RemudaError as error:
@@ -117,7 +122,7 @@ def _kept_default(text: str, column: Column) -> Expression:
 
 def check_condition(schema: MapSchema, check: Check) -> tuple[Expression, tuple[ColumnId, ...]]:
     """The condition, whose column ids are schema positions, and the positions that it reads."""
-    context = Context(check.text, NoMaps(), 0)
+    context = Context(check.text, NoMaps(schema.columns), 0)
     condition = _condition(context, schema, parse_expression(check.text))
     return condition, tuple(sorted(columns_of(condition)))
 

@@ -113,7 +113,7 @@ def generation(schema: MapSchema, position: int) -> Expression:
     """The value of the generated column at ``position``, of exactly its type; column ids are schema
     positions."""
     column = schema.columns[position]
-    context = Context(column.generated, NoMaps(), 0)
+    context = Context(column.generated, NoMaps(schema.columns), 0)
     try:
         return _bound(context, schema, column, parse_expression(column.generated))
     except RemudaError as error:

@@ -13,16 +13,19 @@ from dataclasses import replace
 from remuda.catalog.edits import (
     DropMap,
     DropNamespace,
+    DropType,
     DropView,
     Edit,
     PutMap,
     PutNamespace,
+    PutType,
     PutView,
 )
 from remuda.catalog.pg_objects import SCHEMAS
 from remuda.catalog.system_relations import SYSTEM
 from remuda.datatypes.identifiers import sql_name
-from remuda.datatypes.schema import PUBLIC, MapSchema, Namespace, ViewDefinition
+from remuda.datatypes.schema import PUBLIC, MapSchema, Namespace, ViewDefinition, full_name
+from remuda.datatypes.sql import EnumType
 from remuda.errors import (
     DependentObjects,
     DuplicateMap,
@@ -144,11 +147,15 @@ def _drop(context: Context, tree: DropSchemaTree, bind: BindQuery) -> CatalogSta
     tables = [each for each in inside if isinstance(each, MapSchema)]
     columns = [column for table in tables for column in table.columns]
     owned = owned_by(catalog, columns)  # they go with their columns
-    named = [each for each in inside if each not in owned]
-    shown = [f"{_kind(each)} {sql_name(each)}" for each in named]
-    if inside and not tree.cascade:
+    named: list[Relation | EnumType] = [each for each in inside if each not in owned]
+    shown = [f"{_kind(each)} {sql_name(each)}" for each in inside if each not in owned]
+    types = [enum for enum in catalog.types if enum.namespace in gone]
+    named += types
+    shown += [f"type {sql_name(enum)}" for enum in types]
+    if (inside or types) and not tree.cascade:
         raise placed(context, _needed(gone, named, shown), tree.names[0])
     edits: list[Edit] = list(_without(catalog, inside))
+    edits += [DropType(enum.oid) for enum in types]
     if edits:
         what = f"drop schema {gone[0]}"
         edits = list(with_dependents(context, edits, what, tree.names[0], bind, cascade=True))
@@ -164,7 +171,9 @@ def _drop(context: Context, tree: DropSchemaTree, bind: BindQuery) -> CatalogSta
     return CatalogStatement(tag, catalog.version, tuple(edits), notices=tuple(notices))
 
 
-def _needed(gone: list[str], inside: list[Relation], shown: list[str]) -> DependentObjects:
+def _needed(
+    gone: list[str], inside: list[Relation | EnumType], shown: list[str]
+) -> DependentObjects:
     lines = [
         f"{text} depends on schema {each.namespace}"
         for each, text in zip(inside, shown, strict=True)
@@ -237,8 +246,12 @@ def _alter(context: Context, tree: AlterSchemaTree, bind: BindQuery) -> CatalogS
         for each in relations(catalog)
         if each.namespace == known.name
     }
+    types = [enum for enum in catalog.types if enum.namespace == known.name]
+    for enum in types:
+        moves[full_name(enum.namespace, enum.local)] = Place(new, enum.local)
     renamed = PutNamespace(replace(known, name=new))
-    edits = moved(context, moves, [renamed], tree.name, bind)
+    placed_types = [PutType(replace(enum, namespace=new)) for enum in types]
+    edits = moved(context, moves, [renamed, *placed_types], tree.name, bind)
     return CatalogStatement(tag, catalog.version, tuple(edits))
 
 
@@ -302,7 +315,9 @@ def moved(
     for old, view in followed.items():
         before = catalog.find_view(old)
         assert before is not None
-        if works(catalog, before, bind) and not works(after, view, bind):
+        now = after.find_view(view.name)
+        assert now is not None
+        if works(catalog, before, bind) and not works(after, now, bind):
             error = DependentObjects(
                 f'view "{old}" names what is moved in a way that cannot follow',
                 hint="Drop the view first, and create it again afterwards.",
@@ -323,7 +338,8 @@ def _followed(
 ) -> ViewDefinition:
     """The view with another place, and with the other places in its text."""
     text = view.text
-    if any(name in moves for name in view.uses):
+    types = {full_name(enum.namespace, enum.local) for enum in catalog.types}
+    if any(name in moves for name in (*view.uses, *types)):
         context = Context(view.text, catalog, 0)
         context.kept = Kept()
         bind(context, parse_query(view.text))

@@ -49,6 +49,7 @@ from remuda.sql.queries.relations import undefined_map
 from remuda.sql.queries.views import BindQuery, placed, with_dependents
 from remuda.sql.scope.context import Context
 from remuda.sql.scope.declared_types import declared_types
+from remuda.sql.scope.enum_names import resolved
 from remuda.sql.scope.names import known_name, no_repeats
 from remuda.sql.scope.notices import Notice, already_there, not_there
 from remuda.sql.scope.output import project
@@ -291,19 +292,20 @@ def new_column(
     name = definition.name
     check_column_name(context, name, others)
     assert definition.type is not None
+    sql_type = resolved(context, definition.type, definition.type_position)
     default = None
     if definition.generated is not None:
         check_clauses(context, definition, table.local)
         nullable = definition.nullable is not False
-        return Column(name.text, definition.type, nullable, generated=definition.generated.text)
+        return Column(name.text, sql_type, nullable, generated=definition.generated.text)
     if definition.default is not None:
-        default = bind_default(context, name.text, definition.type, definition.default)
-    column = Column(name.text, definition.type, definition.nullable is not False, default)
+        default = bind_default(context, name.text, sql_type, definition.default)
+    column = Column(name.text, sql_type, definition.nullable is not False, default)
     identity = definition.identity
     if not definition.serial and identity is None:
         return column
     _check_generated(context, definition, table.local)
-    kind = definition.serial or identity_type(context, name, definition.type)
+    kind = definition.serial or identity_type(context, name, sql_type)
     taken = [each.name for each in sequences]
     made = generated(context, table, column, kind, identity, taken=taken)
     sequences.append(made.sequence)

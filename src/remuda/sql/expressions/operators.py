@@ -356,12 +356,17 @@ def _cast(binder: ExpressionBinder, node: ast.Cast) -> Expression:
     if to.this == "jsonpath" and not to.args.get("array"):
         text = binder.convert.explicit(binder.bind(node.operand), VARCHAR, node.operand)
         return binder.convert.call("jsonpath", [text], [node.operand], node)
-    if empty_array(node.operand) and (target := type_from_tree(to, place)).element is not None:
+    if (
+        empty_array(node.operand)
+        and (target := type_from_tree(binder.context, to, place)).element is not None
+    ):
         return Literal(target, ())
     operand = binder.bind(node.operand)
     if is_bare_decimal(to) and operand.type.is_numeric and not operand.type.is_float:
         return binder.convert.explicit(operand, as_decimal(operand.type), node)
-    target = _any_decimal(operand) if is_bare_decimal(to) else type_from_tree(to, place)
+    target = (
+        _any_decimal(operand) if is_bare_decimal(to) else type_from_tree(binder.context, to, place)
+    )
     return binder.convert.explicit(operand, target, node)
 
 

@@ -8,6 +8,8 @@ from remuda.catalog.pg_types import CATALOG_TYPES, OBJECTS, VECTORS
 from remuda.datatypes.sql import SqlType
 from remuda.errors import Position
 from remuda.sql.parsing.grammar.types import declared_type
+from remuda.sql.scope.context import Context
+from remuda.sql.scope.enum_names import resolved
 from remuda.sql.text.types import DECIMAL_NAMES, array_of
 from remuda.sql.trees import ast
 
@@ -22,11 +24,13 @@ def is_bare_decimal(node: ast.TypeName) -> bool:
     return node.this in DECIMAL_NAMES and not (node.expressions or node.args.get("array"))
 
 
-def type_from_tree(node: ast.TypeName, position: Position | None) -> SqlType:
-    """The type in a CAST."""
+def type_from_tree(context: Context, node: ast.TypeName, position: Position | None) -> SqlType:
+    """The type in a CAST. Raises UndefinedType, InvalidDefinition, NotSupported."""
     name = str(node.this)
-    if name not in CATALOG_NAMES or node.expressions:
-        return declared_type(node, position)
+    schema = node.args.get("schema") or "pg_catalog"
+    if name not in CATALOG_NAMES or node.expressions or schema != "pg_catalog":
+        found = declared_type(node, position)
+        return resolved(context, found, position, node.args.get("name_place"))
     found = CATALOG_TYPES["char" if name == _QUOTED_CHAR else name]
     for _ in range(node.args.get("array") or 0):
         found = array_of(found, position)

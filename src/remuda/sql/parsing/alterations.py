@@ -37,6 +37,7 @@ from remuda.sql.parsing.sequences import (
     read_kind,
 )
 from remuda.sql.parsing.table_elements import ElementReader
+from remuda.sql.parsing.types import read_alter_type
 from remuda.sql.trees.namespaces import AlterSchemaTree
 from remuda.sql.trees.sequences import AlterSequenceTree, IdentityClause, SequenceClauses
 from remuda.sql.trees.syntax import (
@@ -62,19 +63,25 @@ from remuda.sql.trees.syntax import (
     SetIdentity,
     TableElements,
 )
+from remuda.sql.trees.types import AlterTypeTree
 
 
 class AlterParser(ElementReader):
     """Reads one ALTER from its tokens; every error has a position."""
 
-    def alter(self) -> AlterTree | AlterSequenceTree | AlterSchemaTree:
+    def alter(self) -> AlterTree | AlterSequenceTree | AlterSchemaTree | AlterTypeTree:
         self.expect("alter")
         if self.accept("schema"):
             return read_alter_schema(self)
+        if self.accept("type"):
+            return read_alter_type(self)
         if self.accept("sequence"):
             return read_alter_sequence(self)
         if self.accept("index"):
             return self._alter_index()
+        return self._alter_relation()
+
+    def _alter_relation(self) -> AlterTree:
         kind: Literal["TABLE", "VIEW"] = "TABLE"
         if self.accept("view"):
             kind = "VIEW"
@@ -197,9 +204,10 @@ class AlterParser(ElementReader):
         self.accept("column")
         name = self.name()
         if self.accept("type") or self.accept("set", "data", "type"):
+            position = self.position()
             new = self.type()
             using = self.until(frozenset()) if self.accept("using") else None
-            return ChangeType(name, new, using)
+            return ChangeType(name, new, using, position)
         if self.accept("set", "default"):
             return ChangeDefault(name, self.until(frozenset()))
         if self.accept("drop", "default"):

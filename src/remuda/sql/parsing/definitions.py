@@ -16,7 +16,8 @@
     SHOW TABLES|MAPS|MAPPINGS|VIEWS  |  SHOW COLUMNS FROM name  |  DESCRIBE name
     SHOW CREATE TABLE|VIEW name
 
-Elements are read in ``table_elements``, statements about schemas in ``sequences``.
+Elements are read in ``table_elements``, statements about schemas in ``sequences``, those about
+types in ``types``.
 """
 
 from __future__ import annotations
@@ -39,6 +40,11 @@ from remuda.sql.parsing.schemas import (
 )
 from remuda.sql.parsing.sequences import read_create_sequence
 from remuda.sql.parsing.table_elements import ElementReader
+from remuda.sql.parsing.types import (
+    read_comment_on_type,
+    read_create_type,
+    read_drop_type,
+)
 from remuda.sql.text.places import position_at
 from remuda.sql.trees.namespaces import CommentSchemaTree, CreateSchemaTree, DropSchemaTree
 from remuda.sql.trees.sequences import CreateSequenceTree
@@ -55,6 +61,7 @@ from remuda.sql.trees.syntax import (
     Snippet,
     TableElements,
 )
+from remuda.sql.trees.types import CommentTypeTree, CreateTypeTree, DropTypeTree
 
 _CREATES: Final = "CREATE TABLE name (column type, ..., PRIMARY KEY (...)), CREATE VIEW name AS ..."
 
@@ -67,7 +74,7 @@ class _Options:
     seen: set[str] = field(default_factory=set)
 
 
-_COMMENTED: Final = "TABLE, VIEW, COLUMN, INDEX, CONSTRAINT, SEQUENCE, SCHEMA"
+_COMMENTED: Final = "TABLE, VIEW, COLUMN, INDEX, CONSTRAINT, SEQUENCE, SCHEMA, TYPE"
 
 
 class DefinitionParser(ElementReader):
@@ -77,7 +84,14 @@ class DefinitionParser(ElementReader):
 
     def create(
         self,
-    ) -> CreateTree | CreateViewTree | CreateIndexTree | CreateSequenceTree | CreateSchemaTree:
+    ) -> (
+        CreateTree
+        | CreateViewTree
+        | CreateIndexTree
+        | CreateSequenceTree
+        | CreateSchemaTree
+        | CreateTypeTree
+    ):
         self.expect("create")
         or_replace = self.accept("or", "replace")
         if self.accept("view"):
@@ -88,6 +102,8 @@ class DefinitionParser(ElementReader):
             return read_create_sequence(self)
         if not or_replace and self.accept("schema"):
             return read_create_schema(self)
+        if not or_replace and self.accept("type"):
+            return read_create_type(self)
         temporary = not or_replace and self._temporary()
         if not temporary:
             self.accept("unlogged")
@@ -243,8 +259,10 @@ class DefinitionParser(ElementReader):
 
     # --- the other statements ---
 
-    def drop(self) -> DropTree | DropIndexTree | DropSchemaTree:
+    def drop(self) -> DropTree | DropIndexTree | DropSchemaTree | DropTypeTree:
         self.expect("drop")
+        if self.accept("type"):
+            return read_drop_type(self)
         if self.accept("schema"):
             return read_drop_schema(self)
         if self.accept("index"):
@@ -270,11 +288,13 @@ class DefinitionParser(ElementReader):
         self.end()
         return DropTree(kind, names, if_exists, cascade)
 
-    def comment(self) -> CommentTree | CommentSchemaTree:
+    def comment(self) -> CommentTree | CommentSchemaTree | CommentTypeTree:
         self.expect("comment")
         self.expect("on")
         if self.accept("schema"):
             return read_comment_on_schema(self)
+        if self.accept("type"):
+            return read_comment_on_type(self)
         kind: Literal["TABLE", "VIEW", "SEQUENCE", "COLUMN", "INDEX", "CONSTRAINT"] = "TABLE"
         part = None
         if self.accept("column"):

@@ -16,6 +16,7 @@ from remuda.sql.parsing.table_elements import ElementReader
 from remuda.sql.parsing.token_reader import TokenReader
 from remuda.sql.parsing.transaction import TransactionParser
 from remuda.sql.text.lexemes import Token, TokenKind, position_of_token
+from remuda.sql.text.types import undefined_type
 from remuda.sql.trees import ast
 from remuda.sql.trees.session import (
     DeallocateTree,
@@ -252,7 +253,11 @@ class SessionParser(TokenReader):
             return NULL
         reader = ElementReader(self.text, self.tokens)
         reader.index = self.index
+        position = reader.position()
         found = reader.type()
+        enum = (found.element or found).enum
+        if enum is not None:
+            raise undefined_type(enum.local, position)
         self.index = reader.index
         return found
 

@@ -130,7 +130,8 @@ class ElementReader(TokenReader):
             self.index += 1
             column = ColumnDefinition(name, RANGES[serial][0], serial=serial)
         else:
-            column = ColumnDefinition(name, self.type())
+            position = self.position()
+            column = ColumnDefinition(name, self.type(), type_position=position)
         while self._column_constraint(column, found):
             pass
         word = self.word()

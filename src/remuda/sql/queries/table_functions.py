@@ -199,7 +199,9 @@ class _Binder:
     def _definition(self, definition: ast.ColumnDef) -> tuple[str, SqlType]:
         self.context.only(definition, "this", "kind")
         place = position_of(self.context.text, definition.this)
-        return identifier(definition.this), type_from_tree(definition.args["kind"], place)
+        return identifier(definition.this), type_from_tree(
+            self.context, definition.args["kind"], place
+        )
 
     def _populating(
         self, name: str, call: ast.Node, definitions: Sequence[ast.ColumnDef]

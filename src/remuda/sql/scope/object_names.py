@@ -19,7 +19,7 @@ from remuda.catalog.system_relations import DATABASE, OWNER, PG_CATALOG, SYSTEM,
 from remuda.catalog.temporary import as_listed, own_schema
 from remuda.datatypes.identifiers import name_parts, quoted_name, written_parts
 from remuda.datatypes.schema import PG_TEMP, ViewDefinition
-from remuda.datatypes.sql import BIGINT, VARCHAR, SqlType, aliased, array
+from remuda.datatypes.sql import BIGINT, VARCHAR, EnumType, SqlType, aliased, array
 from remuda.datatypes.texts.text import parse_text
 from remuda.errors import (
     AmbiguousFunction,
@@ -34,6 +34,7 @@ from remuda.errors import (
 )
 from remuda.plan.expression import Call, Cast, Expression, Literal
 from remuda.sql.scope.context import Context
+from remuda.sql.scope.enum_names import find_enum
 from remuda.sql.scope.resolution import KEPT_PATH, Kept, Place, Reference, find_any, searched
 from remuda.sql.scope.routines import routines
 from remuda.sql.scope.statements import told
@@ -55,6 +56,7 @@ class Holder:
         known = [schema for schema in maps if schema is not None]
         self.maps, self.namespaces = as_listed(known, catalog.namespaces)
         self.views: Sequence[ViewDefinition] = [view for view in views if view is not None]
+        self.types: Sequence[EnumType] = catalog.types
 
 
 # --- the names of each kind --------------------------------------------------------------------
@@ -111,6 +113,7 @@ def names(context: Context, kind: str) -> dict[int, str]:
     if kind == "regtype":
         found = {t.oid: t.shown for t in PG_TYPES}
         found.update({t.array: f"{t.shown}[]" for t in PG_TYPES if t.array})
+        found.update(_enum_names(context))
         return found
     if kind == "regprocedure":
         return {routine.oid: routine.signature for routine in routines()}
@@ -169,7 +172,7 @@ def _numbers(context: Context, kind: str) -> dict[tuple[str, ...], int]:
                 found[name,] = found[PG_CATALOG, name] = t.oid
                 found[f"{name}[]",] = found[PG_CATALOG, f"{name}[]"] = t.array
             found[f"_{t.name}",] = found[PG_CATALOG, f"_{t.name}"] = t.array
-        return found
+        return _enum_numbers(context) | found
     if kind in _SIGNED:
         return _signatures(kind)
     path = ("", *searched(context.path))
@@ -186,6 +189,25 @@ def _numbers(context: Context, kind: str) -> dict[tuple[str, ...], int]:
         place = places.get(searched_as, len(path))
         if place < at.get(name, len(path)):
             found[name,], at[name] = oid, place
+    return found
+
+
+def _enum_names(context: Context) -> Iterator[tuple[int, str]]:
+    for enum in told(context.catalog).types:
+        name = quoted_name(enum.local)
+        if find_enum(context.catalog, context.path, "", enum.local) is not enum:
+            name = f"{quoted_name(enum.namespace)}.{name}"
+        yield from ((enum.oid, name), (enum.array_oid, f"{name}[]"))
+
+
+def _enum_numbers(context: Context) -> dict[tuple[str, ...], int]:
+    found: dict[tuple[str, ...], int] = {}
+    for enum in told(context.catalog).types:
+        name = enum.local
+        named = {name: enum.oid, f"{name}[]": enum.array_oid, f"_{name}": enum.array_oid}
+        found.update(((enum.namespace, each), oid) for each, oid in named.items())
+        if find_enum(context.catalog, context.path, "", name) is enum:
+            found.update(((each,), oid) for each, oid in named.items())
     return found
 
 

@@ -7,13 +7,17 @@ from collections.abc import Iterable, Sequence
 from remuda.catalog.edits import (
     DropMap,
     DropNamespace,
+    DropType,
     DropView,
     Edit,
     PutMap,
     PutNamespace,
+    PutType,
     PutView,
 )
+from remuda.catalog.enums import Retyping
 from remuda.datatypes.schema import MapSchema, Namespace, ViewDefinition
+from remuda.datatypes.sql import EnumType
 from remuda.sql.scope.statements import CatalogReader
 
 
@@ -26,8 +30,11 @@ class Overlay:
         self._views = {name: below.find_view(name) for name in below.view_names()}
         self.version = below.version
         self.namespaces: Sequence[Namespace] = below.namespaces
+        self.types: Sequence[EnumType] = below.types
         for edit in edits:
             self._apply(edit)
+        if self.types is not below.types:
+            self._retype(below.types)
 
     def _apply(self, edit: Edit) -> None:
         match edit:
@@ -56,6 +63,19 @@ class Overlay:
                 self.namespaces = (*kept, namespace)
             case DropNamespace(name=name):
                 self.namespaces = [each for each in self.namespaces if each.name != name]
+            case PutType(enum=enum):
+                kept = [each for each in self.types if not enum.oid or each.oid != enum.oid]
+                self.types = (*kept, enum)
+            case DropType(oid=oid):
+                self.types = [each for each in self.types if each.oid != oid]
+
+    def _retype(self, before: Sequence[EnumType]) -> None:
+        """As the catalog does, columns get the new definitions of their types."""
+        retyping = Retyping(before, self.types)
+        self._maps = {
+            name: known and retyping.map(known, known=False) for name, known in self._maps.items()
+        }
+        self._views = {name: known and retyping.view(known) for name, known in self._views.items()}
 
     def find(self, name: str) -> MapSchema | None:
         return self._maps.get(name)

@@ -12,7 +12,7 @@ from remuda.catalog.users import Role
 from remuda.copying.options import CopyOptions
 from remuda.datatypes.index import IndexDefinition
 from remuda.datatypes.schema import Column, MapSchema, Namespace, ViewDefinition
-from remuda.datatypes.sql import BOOLEAN, VARCHAR, SqlType
+from remuda.datatypes.sql import BOOLEAN, VARCHAR, EnumType, SqlType
 from remuda.datatypes.values import PhysicalValue
 from remuda.errors import Position, RemudaError
 from remuda.plan.expression import Literal as Constant
@@ -34,6 +34,9 @@ class CatalogReader(Protocol):
 
     @property
     def namespaces(self) -> Sequence[Namespace]: ...
+
+    @property
+    def types(self) -> Sequence[EnumType]: ...
 
     def find(self, name: str) -> MapSchema | None: ...
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 from remuda.datatypes.sql import (
@@ -93,7 +94,9 @@ BARE_SCALE: Final = 16
 """Digits after the point of a DECIMAL of which nothing is said: as many as quotients have."""
 
 
-_SERIAL: Final = frozenset({"serial", "bigserial", "smallserial", "serial2", "serial4", "serial8"})
+SERIAL_NAMES: Final = frozenset(
+    {"serial", "bigserial", "smallserial", "serial2", "serial4", "serial8"}
+)
 _SERIAL_HINT: Final = "It is a type of columns: CREATE TABLE name (id BIGSERIAL PRIMARY KEY, ...)."
 
 
@@ -119,14 +122,26 @@ def type_from_name(
         return REAL if arguments[0] <= 24 else DOUBLE
     found = _SIMPLE.get(name)
     if found is None:
-        raise UndefinedType(
-            f'type "{name}" does not exist or is not supported',
-            position=position,
-            hint=_SERIAL_HINT * (name in _SERIAL)
-            or did_you_mean(name, TYPE_NAMES)
-            or "Supported types: " + ", ".join(TYPE_NAMES) + ".",
-        )
+        raise undefined_type(name, position)
     return _with_digits(name, found, arguments, span, position) if arguments or span else found
+
+
+def is_type_name(name: str) -> bool:
+    """Whether it is the name of a type that every catalog has."""
+    return name in _SIMPLE or name in _TEXT or name in DECIMAL_NAMES
+
+
+def undefined_type(
+    name: str, position: Position | None, others: Sequence[str] = ()
+) -> UndefinedType:
+    """``others``: the names of types that users have made."""
+    return UndefinedType(
+        f'type "{name}" does not exist or is not supported',
+        position=position,
+        hint=_SERIAL_HINT * (name in SERIAL_NAMES)
+        or did_you_mean(name, (*others, *TYPE_NAMES))
+        or "Supported types: " + ", ".join((*others, *TYPE_NAMES)) + ".",
+    )
 
 
 def _with_digits(

@@ -250,10 +250,12 @@ class Interval(TypedNode):
 class TypeName(Node):
     """``this``: the name in lower case, words separated by one blank, or as it is quoted;
     ``expressions``: Literals in parentheses; ``array``: it is an array; ``fields``: of an interval;
-    ``place``: (start, end), apart from ``start`` so that errors of a cast show its operand."""
+    ``place``: (start, end), apart from ``start`` so that errors of a cast show its operand;
+    ``schema``: that which is written in front, and ``name_place`` the place of the name with it."""
 
     def meaning(self) -> dict[str, Any]:
-        return {name: value for name, value in self.args.items() if value and name != "place"}
+        places = ("place", "name_place")
+        return {name: value for name, value in self.args.items() if value and name not in places}
 
 
 # --- expressions ------------------------------------------------------------------------------

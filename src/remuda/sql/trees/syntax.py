@@ -24,6 +24,7 @@ from remuda.sql.trees.sequences import (
 )
 from remuda.sql.trees.session import SessionTree
 from remuda.sql.trees.snapshot import SnapshotTree
+from remuda.sql.trees.types import TypeTree
 
 __all__ = ["Name"]  # of remuda.sql.trees.names
 
@@ -98,6 +99,7 @@ class ColumnDefinition:
     generated: Snippet | None = None
     serial: str = ""
     """The type of the numbers, for a type such as BIGSERIAL."""
+    type_position: Position | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -259,6 +261,8 @@ class ChangeType:
     name: Name
     type: SqlType
     using: Snippet | None
+    position: Position | None
+    """Of the type."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -468,6 +472,7 @@ Tree: TypeAlias = (
     | CreateSequenceTree
     | AlterSequenceTree
     | SchemaTree
+    | TypeTree
     | ShowTree
     | ExplainTree
     | AnalyzeTree

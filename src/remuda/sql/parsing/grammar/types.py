@@ -4,13 +4,19 @@ from __future__ import annotations
 
 from typing import Final
 
-from remuda.datatypes.sql import SqlType
+from remuda.datatypes.sql import EnumType, SqlType, enum_of
 from remuda.datatypes.times.intervaltext import FIELDS
 from remuda.errors import InvalidDefinition, Position
 from remuda.sql.parsing.grammar.cursor import Cursor
 from remuda.sql.text.keywords import RESERVED
 from remuda.sql.text.lexemes import Token, TokenKind
-from remuda.sql.text.types import array_of, type_from_name
+from remuda.sql.text.types import (
+    SERIAL_NAMES,
+    array_of,
+    is_type_name,
+    type_from_name,
+    undefined_type,
+)
 from remuda.sql.trees import ast
 
 _LONG: Final = {
@@ -24,15 +30,23 @@ _SCHEMAS: Final = ("pg_catalog", "public")
 
 
 def declared_type(node: ast.TypeName, position: Position | None) -> SqlType:
-    """The type of a column. Raises UndefinedType, InvalidDefinition, NotSupported."""
+    """The type that is written. One that no catalog has by itself is an enum, of which this is the
+    name alone (``scope.enum_names`` looks it up). Raises UndefinedType, InvalidDefinition,
+    NotSupported."""
     arguments: list[int] = []
     for part in node.expressions:
         if not part.this.isdecimal():
             raise InvalidDefinition("type arguments must be whole numbers", position=position)
         arguments.append(int(part.this))
+    name, schema = str(node.this), str(node.args.get("schema") or "")
+    if (schema not in ("", *_SCHEMAS) or not is_type_name(name)) and schema != "pg_catalog":
+        if name in SERIAL_NAMES or arguments:
+            raise undefined_type(name, position)
+        found = enum_of(EnumType(name, namespace=schema))
+        return array_of(found, position) if node.args.get("array") else found
     fields = str(node.args.get("fields") or "")
     span = tuple(fields.split(" to ")) if fields else ()
-    found = type_from_name(str(node.this), tuple(arguments), position, span)
+    found = type_from_name(name, tuple(arguments), position, span)
     for _ in range(node.args.get("array") or 0):
         found = array_of(found, position)
     return found
@@ -41,7 +55,8 @@ def declared_type(node: ast.TypeName, position: Position | None) -> SqlType:
 class TypeGrammar(Cursor):
     def type_name(self) -> ast.TypeName:
         first = self.token
-        name, quoted = self._type_word()
+        schema, name, quoted = self._type_word()
+        name_end = self.tokens[self.index - 1].end
         fields = digits = ""
         arguments: list[ast.Node] = []
         if not quoted:
@@ -71,20 +86,27 @@ class TypeGrammar(Cursor):
             array=array,
             fields=fields,
             place=(first.start, last.end),
+            schema=schema,
+            name_place=(first.start, name_end),
         )
 
-    def _type_word(self) -> tuple[str, bool]:
+    def _type_word(self) -> tuple[str, str, bool]:
+        """The schema, the name, and whether the name stands in quotes."""
+        token, schema = self.token, ""
+        name, quoted = self._name_of_type()
+        if self.token.word == ".":
+            self.advance()
+            schema = token.text if quoted else name
+            name, quoted = self._name_of_type()
+        return schema, name, quoted
+
+    def _name_of_type(self) -> tuple[str, bool]:
         token = self.token
         if token.kind is TokenKind.WORD and token.word not in RESERVED:
             self.advance()
-            if token.word in _SCHEMAS and self.accept("."):
-                return self._type_word()
             return token.word, False
         if token.kind is TokenKind.NAME:
             self.advance()
-            if self.token.word == "." and token.text in _SCHEMAS:
-                self.advance()
-                return self._type_word()
             return f'"{token.text}"' if token.text == "char" else token.text, True
         return self.fail()
 
