@@ -117,4 +117,6 @@ def accepts(method: int, name: str, sql_type: SqlType) -> bool | None:
 def _compared_as(sql_type: SqlType) -> int:
     """The OID of the type whose classes serve ``sql_type``."""
     found, is_array = declared_type(sql_type)
+    if found.kind == "e" and not is_array:
+        return 0
     return _ANY_ARRAY if is_array else BY_NAME[_SAME.get(found.name, found.name)].oid

@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 
 from remuda.copying.reading import PIECE_SIZE, ROW_SIZE_MAX, Target
 from remuda.datatypes.arrow import engine_type
+from remuda.datatypes.enums import label_of
 from remuda.datatypes.sql import Kind, SqlType
 from remuda.datatypes.texts.text import check_length, decimal_to_unscaled
 from remuda.datatypes.times.time_digits import fit_array, fit_of
@@ -471,6 +472,8 @@ def _general(sql_type: SqlType) -> ColumnReader:
             found = to_physical(from_physical(found, own), sql_type)
         if sql_type.is_text:
             return check_length(str(found), sql_type)
+        if sql_type.enum is not None:
+            return label_of(str(found), sql_type)
         return found if fit is None else fit(found)
 
     return lambda values: values_to_array([value(each) for each in values], sql_type)

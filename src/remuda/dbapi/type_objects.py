@@ -34,7 +34,7 @@ class TypeObject:
         return f"remuda.dbapi.{self._name}"
 
 
-STRING = TypeObject("STRING", Kind.VARCHAR, Kind.CHAR, Kind.JSON, Kind.UUID)
+STRING = TypeObject("STRING", Kind.VARCHAR, Kind.CHAR, Kind.ENUM, Kind.JSON, Kind.UUID)
 BINARY = TypeObject("BINARY", Kind.BYTEA)
 NUMBER = TypeObject("NUMBER", *INTEGER_KINDS, *FLOAT_KINDS, Kind.DECIMAL, Kind.BOOLEAN)
 DATETIME = TypeObject(

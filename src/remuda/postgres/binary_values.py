@@ -48,6 +48,7 @@ _ENCODERS: Final[dict[Kind, Encoder]] = {
     Kind.DOUBLE: _FLOAT8,
     Kind.CHAR: _text,
     Kind.VARCHAR: _text,
+    Kind.ENUM: _text,
     Kind.JSON: lambda value: JSONB_VERSION + _text(value),
     Kind.BYTEA: bytes,
     Kind.DATE: lambda value: _INT4(value - EPOCH_DAYS),

@@ -10,6 +10,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 from remuda.catalog.pg_types import PG_TYPES
 from remuda.datatypes import sql
 from remuda.datatypes.coercion import integer_range
+from remuda.datatypes.enums import label_of
 from remuda.datatypes.jsons import normalized
 from remuda.datatypes.sql import INTEGER_KINDS, Kind, SqlType, array
 from remuda.datatypes.texts.arraytext import split_array
@@ -233,6 +234,8 @@ def _from_binary(data: bytes, target: SqlType, oid: int) -> Parameter:
         return Parameter(text_of(data), sql.VARCHAR)
     if oid == _OID:
         return Parameter(struct.unpack("!I", data)[0], sql.BIGINT)
+    if target.enum is not None:
+        return Parameter(label_of(text_of(data), target), target)
     if target.kind is Kind.JSON:
         # jsonb has the number of its version in front; no JSON text begins with this byte.
         return Parameter(normalized(text_of(data.removeprefix(b"\x01"))), sql.JSON)

@@ -293,6 +293,7 @@ _BINARY: Final[dict[Kind, _Maker]] = {
     Kind.TIMESTAMPTZ: _numbers("<i8", ">i8", EPOCH_MICROS),
     Kind.CHAR: _as_stored,
     Kind.VARCHAR: _as_stored,
+    Kind.ENUM: _as_stored,
     Kind.JSON: _versioned,
     Kind.BYTEA: _as_stored,
     Kind.UUID: _as_stored,
@@ -416,6 +417,7 @@ _TEXT: Final[dict[Kind, _Maker]] = {
     Kind.TIMESTAMPTZ: _timestamp_text("+00"),
     Kind.CHAR: _as_stored,
     Kind.VARCHAR: _as_stored,
+    Kind.ENUM: _as_stored,
     Kind.JSON: _as_stored,
     Kind.UUID: _uuid_text,
 }

@@ -19,11 +19,11 @@ def text_encoder(sql_type: SqlType, zone: Zone | None = None) -> Encoder:
     match sql_type.kind:
         case Kind.BOOLEAN:
             return lambda value: b"t" if value else b"f"
-        case kind if sql_type.is_text or kind is Kind.JSON:
+        case _ if sql_type.holds_text:
             return lambda value: value.encode("utf-8", "surrogatepass")
         case Kind.DOUBLE:
             return float_encoder(text_of(sql_type))
-        case kind if sql_type.is_integer:
+        case _ if sql_type.is_integer:
             return lambda value: b"%d" % value
         case Kind.BYTEA:
             return lambda value: b"\\x" + value.hex().encode()

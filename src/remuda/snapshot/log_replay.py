@@ -21,6 +21,7 @@ from remuda.datatypes.schema import MapSchema
 from remuda.datatypes.timestamp import FOREVER, expiry
 from remuda.errors import DataCorrupted, RemudaError, UnknownFormat
 from remuda.limits import PARTITIONS
+from remuda.rpc import codec
 from remuda.rpc.messages import control_pb2
 from remuda.snapshot.catalog import decode_catalog as read_state
 from remuda.snapshot.log_rows import Packings, decode_batches

@@ -24,7 +24,15 @@ _DATED: Final = {
     Kind.TIMESTAMPTZ: zoned_text,
 }
 """Kinds with values that Python's classes cannot hold: years outside of 1 to 9999."""
-_UNCHANGED = {*INTEGER_KINDS, *FLOAT_KINDS, Kind.BOOLEAN, Kind.VARCHAR, Kind.CHAR, Kind.BYTEA}
+_UNCHANGED = {
+    *INTEGER_KINDS,
+    *FLOAT_KINDS,
+    Kind.BOOLEAN,
+    Kind.VARCHAR,
+    Kind.ENUM,
+    Kind.CHAR,
+    Kind.BYTEA,
+}
 
 
 def decoder(column: Column) -> Decoder | None:

@@ -9,7 +9,7 @@ from typing import Final
 
 from remuda.catalog.pg_types import type_oid
 from remuda.datatypes.schema import Column
-from remuda.datatypes.sql import INTEGER_KINDS, NULL, VARCHAR, Kind, SqlType
+from remuda.datatypes.sql import INTEGER_KINDS, NULL, VARCHAR, Kind, SqlType, array, enum_of
 from remuda.datatypes.values import PhysicalValue
 from remuda.errors import (
     AmbiguousFunction,
@@ -111,10 +111,14 @@ class Preparing:
     ) -> Prepared:
         """``cursor`` gives the columns of an open cursor. Raises what planning raises,
         UndefinedType for parameters of unknown types, and InsufficientPrivilege."""
+        enums = self._enums()
+        sent = oids
+        oids = tuple(0 if oid in enums else oid for oid in oids)
         check_declared(oids)
         if is_blank(text) or (text.rstrip().endswith(";") and not split_script(text)):
             return Prepared("", Manner.SESSION, oids, None, None)
-        found, by = await self._planned(text, oids, user, session.meaning)
+        declared_types = [enums.get(oid) or declared_type(oid) for oid in sent]
+        found, by = await self._planned(text, declared_types, user, session.meaning)
         self._core.access.check(user, found)
         types = parameter_types(found)
         if len(types) < MANY_VALUES:
@@ -127,6 +131,14 @@ class Preparing:
         by_key = isinstance(found, PlannedQuery) and found.point is not None
         return Prepared(text, manner_of(found), shown_oids, fields, planning, by_key)
 
+    def _enums(self) -> dict[int, SqlType]:
+        """The types of users by their OIDs. Values of them are read as the plan says."""
+        found: dict[int, SqlType] = {}
+        for enum in self._core.catalog.types:
+            found[enum.oid] = enum_of(enum)
+            found[enum.array_oid] = array(enum_of(enum))
+        return found
+
     async def manner(self, text: str, user: str, meaning: Meaning) -> Manner:
         """Raises what planning raises."""
         if is_blank(text):
@@ -135,11 +147,10 @@ class Preparing:
         return manner_of(found)
 
     async def _planned(
-        self, text: str, oids: Sequence[int], user: str, meaning: Meaning
+        self, text: str, declared: list[SqlType | None], user: str, meaning: Meaning
     ) -> tuple[Planned, PlanTypes]:
         """By the types that the binder infers where the declared ones fit into them, so that one
         plan serves all clients (a read by key, above all); otherwise by the declared ones."""
-        declared = [declared_type(oid) for oid in oids]
         inferred: tuple[SqlType, ...] = ()
         problem: RemudaError | None = None
         try:

@@ -95,10 +95,15 @@ def _column(relation: Relation, place: int, column: Column, identity: Row) -> Ro
         _answer(column.nullable), data_type(t), t.length, _octets(t), *_number(t),
         _second_digits(t), _interval_type(t), None,
         None, None, None, None, None, None, None, None, None,
-        DATABASE, "pg_catalog", udt_name(t), None, None, None, None, str(place), "NO", *identity,
+        DATABASE, _udt_schema(t), udt_name(t), None, None, None, None, str(place), "NO", *identity,
         "ALWAYS" if column.generated else "NEVER", column.generated or None,
         _answer(isinstance(relation.source, MapSchema)),
     )  # fmt: skip
+
+
+def _udt_schema(t: SqlType) -> str:
+    enum = (t.element or t).enum
+    return "pg_catalog" if enum is None else enum.namespace
 
 
 def _second_digits(t: SqlType) -> int | None:

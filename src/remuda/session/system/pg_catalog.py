@@ -33,6 +33,7 @@ from remuda.catalog.pg_types import (
     PG_TYPES,
     VECTORS,
     declared_type,
+    enum_row,
     modifier,
 )
 from remuda.catalog.system_relations import DATABASE, OWNER, SYS, SystemRelation
@@ -144,10 +145,13 @@ def pg_attrdef(catalog: Catalog) -> Iterator[Row]:
                 )  # fmt: skip
 
 
-def pg_type(_catalog: Catalog) -> Iterator[Row]:
-    for t in PG_TYPES:
+def pg_type(catalog: Catalog) -> Iterator[Row]:
+    namespaces = schema_numbers(catalog)
+    places = {enum.oid: namespaces[enum.namespace] for enum in catalog.types}
+    for t in (*PG_TYPES, *map(enum_row, catalog.types)):
         reads, writes, receives, sends = t.io
         yield _type(
+            places.get(t.oid),
             oid=t.oid, typname=t.name, typlen=t.length, typbyval=t.by_value, typtype=t.kind,
             typcategory=t.category, typispreferred=t.preferred, typelem=t.element,
             typarray=t.array, typinput=reads, typoutput=writes, typreceive=receives,
@@ -156,6 +160,7 @@ def pg_type(_catalog: Catalog) -> Iterator[Row]:
         )  # fmt: skip
         if t.array:
             yield _type(
+                places.get(t.oid),
                 oid=t.array, typname=f"_{t.name}", typlen=-1, typtype="b", typcategory="A",
                 typelem=t.oid, typinput=ARRAY_IN, typoutput=ARRAY_OUT, typreceive=ARRAY_RECEIVE,
                 typsend=ARRAY_SEND, typanalyze=ARRAY_ANALYZE, typsubscript=ARRAY_SUBSCRIPT,
@@ -164,9 +169,9 @@ def pg_type(_catalog: Catalog) -> Iterator[Row]:
             )  # fmt: skip
 
 
-def _type(**values: Any) -> Row:
+def _type(namespace: int | None, **values: Any) -> Row:
     return row(
-        "pg_type", typnamespace=PG_CATALOG_OID, typowner=OWNER_OID, typisdefined=True,
+        "pg_type", typnamespace=namespace or PG_CATALOG_OID, typowner=OWNER_OID, typisdefined=True,
         typdelim=",", typtypmod=-1, **values,
     )  # fmt: skip
 
@@ -298,6 +303,14 @@ def pg_collation(_catalog: Catalog) -> Iterator[Row]:
         )  # fmt: skip
 
 
+def pg_enum(catalog: Catalog) -> Iterator[Row]:
+    for enum in catalog.types:
+        for place, (label, oid) in enumerate(zip(enum.labels, enum.label_oids, strict=True), 1):
+            yield row(
+                "pg_enum", oid=oid, enumtypid=enum.oid, enumsortorder=float(place), enumlabel=label
+            )
+
+
 def pg_language(_catalog: Catalog) -> Iterator[Row]:
     yield row("pg_language", oid=12, lanname="internal", lanowner=OWNER_OID)
 
@@ -314,6 +327,7 @@ ROWS: Final[dict[str, Callable[[Catalog], Iterable[Row]]]] = {
     "pg_attribute": pg_attribute,
     "pg_attrdef": pg_attrdef,
     "pg_type": pg_type,
+    "pg_enum": pg_enum,
     "pg_constraint": pg_constraint,
     "pg_index": pg_index,
     "pg_description": pg_description,

@@ -42,6 +42,7 @@ _TO_SPARK: Final[dict[Kind, T.DataType]] = {
     Kind.DOUBLE: T.DoubleType(),
     Kind.CHAR: T.StringType(),
     Kind.VARCHAR: T.StringType(),
+    Kind.ENUM: T.StringType(),
     Kind.BYTEA: T.BinaryType(),
     Kind.DATE: T.DateType(),
     Kind.TIME: T.TimeType(TIME_PRECISION),
@@ -124,13 +125,13 @@ def chosen_schema(where: str, columns: tuple[Column, ...], names: Sequence[str])
 
 
 def fits(found: SqlType, expected: SqlType) -> bool:
-    """Whether every value of ``found`` fits ``expected``; lengths of text, and whether it is a UUID
-    or JSON, are seen per row."""
+    """Whether every value of ``found`` fits ``expected``; lengths of text, and whether it is a
+    UUID, JSON or a label, are seen per row."""
     if found.element is not None and expected.element is not None:
         return fits(found.element, expected.element)
     if found.kind is Kind.NULL or found.kind is expected.kind is not Kind.DECIMAL:
         return True
-    if found.is_text and (expected.is_text or expected.kind in (Kind.UUID, Kind.JSON)):
+    if found.is_text and (expected.is_text or expected.kind in (Kind.UUID, Kind.JSON, Kind.ENUM)):
         return True
     if found.is_integer and expected.is_integer:
         return _INTEGER_ORDER.index(found.kind) <= _INTEGER_ORDER.index(expected.kind)
