@@ -225,8 +225,10 @@ class Catalog:
                 what = "map, view or type" if types else "map or view"
                 raise DuplicateMap(f'a {what} of the name "{name}" exists already')
         after = replace(self, namespaces=self._edited_namespaces(edits))
-        for each in (*maps.values(), *views.values(), *types):
-            after.check_namespace(each.namespace)
+        places = [each.namespace for each in maps.values()]
+        places += [each.namespace for each in views.values()]
+        for namespace in (*places, *(enum.namespace for enum in types)):
+            after.check_namespace(namespace)
         return after.following(version, tuple(maps.values()), tuple(views.values()), types)
 
     def _edited_types(

@@ -64,8 +64,8 @@ class Overlay:
             case DropNamespace(name=name):
                 self.namespaces = [each for each in self.namespaces if each.name != name]
             case PutType(enum=enum):
-                kept = [each for each in self.types if not enum.oid or each.oid != enum.oid]
-                self.types = (*kept, enum)
+                others = [each for each in self.types if not enum.oid or each.oid != enum.oid]
+                self.types = (*others, enum)
             case DropType(oid=oid):
                 self.types = [each for each in self.types if each.oid != oid]
 
