@@ -7,8 +7,6 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import TypeAlias
 
-from remuda.datatypes.identifiers import sql_name
-
 PhysicalValue: TypeAlias = "bool | int | float | str | bytes | tuple[PhysicalValue, ...] | None"
 """A value in the engine's form: DECIMAL as its unscaled integer (any size), DATE as days since
 1970-01-01, TIME as microseconds since midnight, TIMESTAMP and TIMESTAMPTZ as microseconds since
@@ -132,6 +130,8 @@ class SqlType:
         if self.element is not None:
             return f"{self.element}[]"
         if self.enum is not None:
+            from remuda.datatypes.identifiers import sql_name  # noqa: PLC0415 (only enums have names)
+
             return sql_name(self.enum)
         return str(self.kind.value)
 

@@ -44,10 +44,10 @@ from remuda.rpc.handshake import ACK_TYPE
 from remuda.rpc.messages import user_pb2
 from remuda.rpc.request import Body, Incoming, said_goodbye, serialized
 from remuda.rpc.sasl import ClientExchange
-from remuda.rpc.tls import ClientTls
 
 if TYPE_CHECKING:
     from remuda.rpc import TlsSocket
+    from remuda.rpc.tls import ClientTls
 
 GOODBYE = user_pb2.GOODBYE
 _ACK = b"\x08\x01"  # Ack{ok = true}

@@ -5,13 +5,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from remuda.config import is_loopback
 from remuda.errors import InputError
 from remuda.rpc.messages import user_pb2
 from remuda.rpc.sasl import SASL_SUPPORT, ClientExchange, PlainClient
-from remuda.rpc.tls import ClientTls, TlsFiles, client_context
+
+if TYPE_CHECKING:
+    from remuda.rpc.tls import ClientTls, TlsFiles
 
 OPTIONS: Final = ("tls", "ca", "certificate", "key", "server_name", "user", "password")
 """Of ``security``, as connection options of every face are named."""
@@ -42,6 +43,8 @@ class Security:
         """Raises InputError for files that do not serve."""
         if self.tls is None:
             return None
+        from remuda.rpc.tls import ClientTls, client_context  # noqa: PLC0415 (few clients need it)
+
         return ClientTls(client_context(self.tls), self.tls.server_name)
 
     def introduce(self, hello: user_pb2.UserToBitHandshake) -> user_pb2.UserToBitHandshake:
@@ -62,7 +65,11 @@ class Security:
 
     def check(self, host: str) -> None:
         """Raises InputError before a password would travel in the clear."""
-        if self.password and self.tls is None and not is_loopback(host):
+        if not self.password or self.tls is not None:
+            return
+        from remuda.config import is_loopback  # noqa: PLC0415 (the settings of members are many)
+
+        if not is_loopback(host):
             raise InputError(
                 f"the password of {self.user} would travel to {host} unencrypted",
                 hint="Connect with TLS: tls=True, and ca= for a certificate authority of your own.",
@@ -94,7 +101,11 @@ def security(
     if "\0" in user or "\0" in password:
         raise InputError("a user or password cannot hold the character NUL")
     wanted = bool(named) if tls is None else tls
-    files = TlsFiles(ca, certificate, key, server_name, "1.2") if wanted else None
+    files = None
+    if wanted:
+        from remuda.rpc.tls import TlsFiles  # noqa: PLC0415 (few clients need it)
+
+        files = TlsFiles(ca, certificate, key, server_name, "1.2")
     found = Security(user, password, files)
     found.client_tls()
     return found

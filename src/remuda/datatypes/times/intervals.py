@@ -14,6 +14,7 @@ from typing import Final
 from remuda.errors import IntervalOverflow
 
 MICROS_PER_SECOND: Final = 1_000_000
+MICROS_PER_MINUTE: Final = 60 * MICROS_PER_SECOND
 MICROS_PER_HOUR: Final = 3_600 * MICROS_PER_SECOND
 MICROS_PER_DAY: Final = 24 * MICROS_PER_HOUR
 DAYS_PER_MONTH: Final = 30
@@ -199,3 +200,26 @@ def justify_interval(months: int, days: int, micros: int) -> tuple[int, int, int
     elif days < 0 < micros:
         days, micros = days + 1, micros - MICROS_PER_DAY
     return months, days, micros
+
+
+def truncated_to(value: bytes, field: str) -> bytes:
+    """Without the parts that are smaller than ``field`` (``CAST(x AS INTERVAL HOUR)``)."""
+    months, days, micros = LAYOUT.unpack(value)
+    match field:
+        case "year":
+            return pack(_towards_zero(months, MONTHS_PER_YEAR), 0, 0)
+        case "month":
+            return pack(months, 0, 0)
+        case "day":
+            return pack(months, days, 0)
+        case "hour":
+            return pack(months, days, _towards_zero(micros, MICROS_PER_HOUR))
+        case "minute":
+            return pack(months, days, _towards_zero(micros, MICROS_PER_MINUTE))
+        case _:  # a second has digits of its own
+            return value
+
+
+def _towards_zero(amount: int, unit: int) -> int:
+    whole = abs(amount) // unit * unit
+    return -whole if amount < 0 else whole

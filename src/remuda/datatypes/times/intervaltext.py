@@ -17,6 +17,7 @@ from remuda.datatypes.times.intervals import (
     MICROS_PER_HOUR,
     MICROS_PER_SECOND,
     pack,
+    truncated_to,
 )
 from remuda.errors import IntervalFieldOverflow, IntervalOverflow, InvalidDatetime
 
@@ -119,25 +120,6 @@ def parse_interval(text: str, fields: tuple[str, ...] = ()) -> bytes:
     else:
         value = _parse_words(stripped, text, fields)
     return truncated_to(value, fields[-1]) if fields else value
-
-
-def truncated_to(value: bytes, field: str) -> bytes:
-    """Without the parts that are smaller than ``field`` (``CAST(x AS INTERVAL HOUR)``)."""
-    months, days, micros = (
-        int.from_bytes(value[:4], "little", signed=True),
-        int.from_bytes(value[4:8], "little", signed=True),
-        int.from_bytes(value[8:], "little", signed=True),
-    )
-    if field == "year":
-        return pack(int(Decimal(months) / 12) * 12, 0, 0)
-    if field == "month":
-        return pack(months, 0, 0)
-    if field == "day":
-        return pack(months, days, 0)
-    unit = MICROS_PER_UNIT[field]
-    if field == "second":
-        return value
-    return pack(months, days, (abs(micros) // unit * unit) * (-1 if micros < 0 else 1))
 
 
 def is_unit(word: str) -> bool:

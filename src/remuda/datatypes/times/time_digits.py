@@ -13,8 +13,7 @@ import pyarrow as pa
 
 from remuda.datatypes.buffers import list_over, validity_of, values_of
 from remuda.datatypes.sql import FRACTION_MAX, INTERVAL_FIELDS, Kind, SqlType
-from remuda.datatypes.times.intervals import pack, unpack
-from remuda.datatypes.times.intervaltext import truncated_to
+from remuda.datatypes.times.intervals import pack, truncated_to, unpack
 from remuda.errors import DatetimeOverflow
 
 _DAY: Final = 86_400_000_000
