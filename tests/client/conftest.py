@@ -36,7 +36,7 @@ from remuda.errors import (
     UndefinedMap,
     ViewChanged,
 )
-from remuda.rpc import codec, transport
+from remuda.rpc import codec, transport, type_codec
 from remuda.rpc.connection import ChannelKind
 from remuda.rpc.messages import common_pb2, user_pb2
 from remuda.rpc.packing import RowPacker, packer
@@ -269,7 +269,7 @@ class FakeMember:
         prepared = body.prepared_statement
         prepared.server_handle.server_info = f"{self.number}:{text}".encode()
         types, route = self.grid.prepared.get(text, ((), None))
-        prepared.parameter_types.extend(codec.encode_type(t) for t in types)
+        prepared.parameter_types.extend(type_codec.encode_type(t) for t in types)
         if route:
             prepared.route_parameters.extend(route)
         request.reply(user_pb2.PREPARED_STATEMENT, body)

@@ -27,7 +27,7 @@ from remuda.errors import (
     TransientError,
     TypeMismatch,
 )
-from remuda.rpc import codec
+from remuda.rpc import type_codec
 from remuda.rpc.messages import user_pb2
 from remuda.rpc.packing import packer
 
@@ -258,7 +258,7 @@ class TestParameters:
         client.sql("q", 1, "x", None, Decimal("1.5"))
         client.sql("q", (1, "x", None, Decimal("1.5")))
         for _, message in grid.statements:
-            types = codec.decode_types(message.parameter_types)
+            types = type_codec.decode_types(message.parameter_types)
             assert types[:3] == (sql.BIGINT, sql.VARCHAR, sql.NULL)
             assert packer(types).unpack(message.parameters) == (1, "x", None, 15)
 
@@ -301,7 +301,7 @@ class TestPrepared:
         for value, declared in ((None, sql.NULL), ("x", sql.VARCHAR), (1.5, sql.DOUBLE)):
             assert statement(value).fetchone().n == 0
             _, message = grid.statements[-1]
-            assert codec.decode_types(message.parameter_types) == (declared,)
+            assert type_codec.decode_types(message.parameter_types) == (declared,)
 
 
 def test_threads_share_a_client(client, grid, script):

@@ -30,7 +30,7 @@ from remuda.datatypes.times.time_digits import fit_array, fit_of, keeps_all
 from remuda.datatypes.values import from_physical, to_physical, values_to_array
 from remuda.datatypes.widening import widening
 from remuda.errors import DataError, DatetimeOverflow, ProtocolError
-from remuda.rpc import codec
+from remuda.rpc import type_codec
 from remuda.rpc.messages import common_pb2
 
 SPANS = [
@@ -121,15 +121,15 @@ def test_names_equality_and_the_wire(t):
     bare = unrestricted(t)
     assert t == bare and hash(t) == hash(bare)
     assert not bare.is_restricted
-    assert str(codec.decode_type(codec.encode_type(array(t)))) == f"{t}[]"
-    assert Column("a", t) == Column("a", codec.decode_type(codec.encode_type(t)))
+    assert str(type_codec.decode_type(type_codec.encode_type(array(t)))) == f"{t}[]"
+    assert Column("a", t) == Column("a", type_codec.decode_type(type_codec.encode_type(t)))
     if str(t) != str(bare):
         assert Column("a", t) != Column("a", bare)
-        assert codec.encode_types((t,)) == codec.encode_types((bare,))
+        assert type_codec.encode_types((t,)) == type_codec.encode_types((bare,))
 
 
 def test_a_release_without_such_types_refuses_them():
-    found = codec.encode_type(restricted(TIMESTAMPTZ, 3))
+    found = type_codec.encode_type(restricted(TIMESTAMPTZ, 3))
     assert found.kind == "TIMESTAMP(3) WITH TIME ZONE"  # no name of a Kind
 
 
@@ -146,7 +146,7 @@ def test_a_release_without_such_types_refuses_them():
 )
 def test_damaged_types_are_protocol_errors(message):
     with pytest.raises(ProtocolError):
-        codec.decode_type(message)
+        type_codec.decode_type(message)
 
 
 @pytest.mark.parametrize("stored", TYPES, ids=str)

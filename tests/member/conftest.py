@@ -21,7 +21,7 @@ from remuda.datatypes.values import from_physical, infer_type, to_physical, valu
 from remuda.errors import RemudaError
 from remuda.member.member import Member
 from remuda.query.wire import decode_query_id
-from remuda.rpc import codec
+from remuda.rpc import codec, type_codec
 from remuda.rpc.connection import ChannelKind
 from remuda.rpc.messages import common_pb2, user_pb2
 from remuda.rpc.messages.user_pb2 import RpcType
@@ -140,7 +140,7 @@ class TestClient:
         if parameters:
             types = tuple(infer_type(value) for value in parameters)
             values = [to_physical(value, t) for value, t in zip(parameters, types, strict=True)]
-            message.parameter_types = codec.encode_types(types)
+            message.parameter_types = type_codec.encode_types(types)
             message.parameters = packer(types).pack(values)
         reply = await self.channel.request(RpcType.RUN_QUERY, message)
         if reply.rpc_type == RpcType.QUERY_ANSWER:

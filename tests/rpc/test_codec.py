@@ -11,7 +11,7 @@ from remuda.datatypes import sql
 from remuda.datatypes.schema import Column, MapSchema, ValueShape
 from remuda.datatypes.view import MemberInfo, View
 from remuda.errors import ErrorReport, ErrorSubject, Position, ProtocolError, RemudaError
-from remuda.rpc import codec
+from remuda.rpc import codec, type_codec
 from remuda.rpc.messages import common_pb2, user_pb2
 
 scalars = st.one_of(
@@ -56,12 +56,12 @@ def test_only_physical_values_are_encoded():
     ],
 )
 def test_types_round_trip(t):
-    assert codec.decode_type(codec.encode_type(t)) == t
+    assert type_codec.decode_type(type_codec.encode_type(t)) == t
 
 
 def test_an_unknown_type_is_a_protocol_error():
     with pytest.raises(ProtocolError, match="POINT"):
-        codec.decode_type(common_pb2.SqlType(kind="POINT"))
+        type_codec.decode_type(common_pb2.SqlType(kind="POINT"))
 
 
 def test_schema_round_trips():

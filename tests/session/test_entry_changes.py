@@ -10,8 +10,8 @@ from remuda.datatypes import sql
 from remuda.datatypes.schema import Column, MapSchema
 from remuda.datatypes.values import PhysicalValue
 from remuda.errors import NumericOverflow
-from remuda.rpc.codec import encode_types
 from remuda.rpc.packing import packer
+from remuda.rpc.type_codec import encode_types
 from remuda.session.client_session import ClientSession
 from remuda.session.entry_changes import ROWS_ONE_BY_ONE, SIZE_KEPT, EntryChanges
 

@@ -13,7 +13,7 @@ from remuda.datatypes.schema import MapSchema
 from remuda.datatypes.values import from_physical, to_physical
 from remuda.errors import RemudaError
 from remuda.query.wire import decode_query_id
-from remuda.rpc import codec
+from remuda.rpc import codec, type_codec
 from remuda.rpc.connection import ChannelKind
 from remuda.rpc.messages import common_pb2, user_pb2
 from remuda.rpc.messages.user_pb2 import RpcType
@@ -123,7 +123,7 @@ class Client:
 
     def _answered(self, answer: user_pb2.QueryAnswer) -> Result:
         self.seen(answer.context)
-        types = tuple(codec.decode_type(column.type) for column in answer.about.columns)
+        types = tuple(type_codec.decode_type(column.type) for column in answer.about.columns)
         unpack = packer(types).unpack
         result = Result(handle=answer.query_id, affected=answer.affected_rows)
         result.rows = [

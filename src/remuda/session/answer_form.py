@@ -7,7 +7,7 @@ from hashlib import blake2b
 
 from remuda.datatypes.schema import Column
 from remuda.datatypes.sql import SqlType
-from remuda.rpc import codec
+from remuda.rpc import codec, type_codec
 from remuda.rpc.messages import user_pb2
 from remuda.rpc.packing import packer
 
@@ -25,7 +25,7 @@ class AnswerForm:
         message = user_pb2.AnswerForm(columns=[codec.encode_column(column) for column in columns])
         if route is not None:
             message.route_parameters.extend(route)
-            message.route_types.extend(codec.encode_type(parameter_types[i]) for i in route)
+            message.route_types.extend(type_codec.encode_type(parameter_types[i]) for i in route)
         self.about = message.SerializeToString()
         digest = blake2b(self.about, digest_size=8).digest()
         self.number = int.from_bytes(digest) or 1  # 0 is for a client that knows nothing

@@ -15,7 +15,7 @@ from remuda.datatypes.schema import PG_TEMP
 from remuda.datatypes.sql import SqlType
 from remuda.datatypes.times.session_zones import UTC
 from remuda.errors import LimitExceeded, ProtocolError
-from remuda.rpc import codec
+from remuda.rpc import type_codec
 from remuda.session.settings import NAMED_MAX, PLAIN, SETTINGS, Meaning, Setting, milliseconds
 from remuda.sql.scope.resolution import path_of
 
@@ -195,7 +195,7 @@ class ClientSession:
     def encode(self) -> bytes:
         """Raises LimitExceeded."""
         prepared = {
-            name: [p.text, None if p.types is None else codec.encode_types(p.types).hex()]
+            name: [p.text, None if p.types is None else type_codec.encode_types(p.types).hex()]
             for name, p in self.prepared.items()
         }
         parts: list[object] = [dict(self.values), prepared]
@@ -232,5 +232,5 @@ def decode_session(data: bytes) -> ClientSession:
 
 def _prepared(text: Any, types: Any) -> PreparedText:
     return PreparedText(
-        str(text), None if types is None else codec.decode_types(bytes.fromhex(types))
+        str(text), None if types is None else type_codec.decode_types(bytes.fromhex(types))
     )

@@ -15,8 +15,8 @@ from remuda.execution.evaluate.compile import Compiler
 from remuda.execution.evaluate.one_row import Formulas
 from remuda.execution.evaluate.predicate import Predicate
 from remuda.plan.expression import columns_of
-from remuda.rpc.codec import decode_types
 from remuda.rpc.packing import packer
+from remuda.rpc.type_codec import decode_types
 from remuda.session.client_session import ClientSession
 from remuda.session.parameters import (
     check_count,

@@ -7,7 +7,7 @@ from google.protobuf import json_format
 from remuda.catalog.catalog import Catalog
 from remuda.datatypes.schema import Namespace
 from remuda.errors import DataCorrupted, RemudaError
-from remuda.rpc import codec
+from remuda.rpc import codec, type_codec
 from remuda.rpc.messages import common_pb2, control_pb2
 
 
@@ -36,7 +36,7 @@ def encode_catalog(catalog: Catalog) -> control_pb2.CatalogState:
         views=[codec.encode_view_definition(view) for view in catalog.views],
         following_oid=catalog.following_oid,
         namespaces=[encode_namespace(each) for each in catalog.namespaces],
-        types=[codec.encode_enum(each) for each in catalog.types],
+        types=[type_codec.encode_enum(each) for each in catalog.types],
     )
 
 
@@ -48,7 +48,7 @@ def decode_catalog(state: control_pb2.CatalogState) -> Catalog:
         tuple(codec.decode_view_definition(each) for each in state.views),
         state.following_oid,
         tuple(decode_namespace(each) for each in state.namespaces),
-        tuple(codec.decode_enum(each) for each in state.types),
+        tuple(type_codec.decode_enum(each) for each in state.types),
     )
 
 

@@ -10,7 +10,7 @@ import pytest
 from remuda.datatypes.values import from_physical, infer_type, to_physical
 from remuda.errors import DivisionByZero
 from remuda.member.maps.point_reads import ANSWER_SIZE_MAX
-from remuda.rpc import codec
+from remuda.rpc import type_codec
 from remuda.rpc.messages import user_pb2
 from remuda.rpc.messages.user_pb2 import RpcType
 from remuda.rpc.packing import packer
@@ -32,7 +32,7 @@ async def ask(client: Any, text: str, *parameters: object, **options: Any) -> tu
     types = tuple(infer_type(value) for value in parameters)
     if types:
         values = [to_physical(value, t) for value, t in zip(parameters, types, strict=True)]
-        message.parameter_types = codec.encode_types(types)
+        message.parameter_types = type_codec.encode_types(types)
         message.parameters = packer(types).pack(values)
     reply = await client.channel.request(RpcType.RUN_QUERY, message)
     if reply.rpc_type != RpcType.QUERY_ANSWER:
@@ -41,7 +41,7 @@ async def ask(client: Any, text: str, *parameters: object, **options: Any) -> tu
 
 
 def rows(about: Any, answer: Any) -> list[tuple[Any, ...]]:
-    types = tuple(codec.decode_type(column.type) for column in about.columns)
+    types = tuple(type_codec.decode_type(column.type) for column in about.columns)
     return [
         tuple(from_physical(value, t) for value, t in zip(row, types, strict=True))
         for row in map(packer(types).unpack, answer.rows)
@@ -81,7 +81,7 @@ def test_what_the_client_knows_is_not_said_again(in_cluster: InCluster) -> None:
         _, first = await ask(client, text, 7)
         assert [column.name for column in first.about.columns] == ["id", "name"]
         assert list(first.about.route_parameters) == [0]
-        assert [codec.decode_type(t).kind.name for t in first.about.route_types] == ["INTEGER"]
+        assert [type_codec.decode_type(t).kind.name for t in first.about.route_types] == ["INTEGER"]
         _, again = await ask(client, text, 8, known_form=first.form)
         assert not again.HasField("about")
         assert rows(first.about, again) == [(8, "n8")]

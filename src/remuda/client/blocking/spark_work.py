@@ -19,7 +19,7 @@ from remuda.datatypes.sql import SqlType
 from remuda.errors import RemudaError
 from remuda.query.ids import QueryId
 from remuda.query.wire import decode_query_id, encode_query_id
-from remuda.rpc import codec
+from remuda.rpc import codec, type_codec
 from remuda.rpc.messages import user_pb2
 
 
@@ -138,11 +138,11 @@ def _stream(rows: Sequence[pa.RecordBatch]) -> bytes:
 def _work(member: int, found: user_pb2.SparkWork) -> Work:
     functions = []
     scans = tuple(
-        Scan(scan.view, scan.map, tuple(scan.columns), codec.decode_types(scan.types))
+        Scan(scan.view, scan.map, tuple(scan.columns), type_codec.decode_types(scan.types))
         for scan in found.scans
     )
     for function in found.functions:
-        *arguments, result = codec.decode_types(function.types)
+        *arguments, result = type_codec.decode_types(function.types)
         functions.append(Function(function.name, function.expression, tuple(arguments), result))
     return Work(
         member=member,
@@ -151,6 +151,6 @@ def _work(member: int, found: user_pb2.SparkWork) -> Work:
         at=found.read_timestamp,
         scans=scans,
         functions=tuple(functions),
-        types=codec.decode_types(found.types),
+        types=type_codec.decode_types(found.types),
         page_rows=found.page_rows,
     )

@@ -10,7 +10,7 @@ from typing import Any
 from remuda.client.requests.requests import Call, MapRequests, PhysicalRow
 from remuda.datatypes.sql import SqlType
 from remuda.datatypes.values import PhysicalValue
-from remuda.rpc import codec
+from remuda.rpc import type_codec
 from remuda.rpc.messages import user_pb2
 from remuda.rpc.packing import packer
 
@@ -41,7 +41,7 @@ class ChangeRequests:
         if what.condition:
             body.condition = what.condition
         if what.types:
-            body.parameter_types = codec.encode_types(what.types)
+            body.parameter_types = type_codec.encode_types(what.types)
             body.parameters = packer(what.types).pack(tuple(what.parameters))
         body.rows.extend(map(self._requests.pack_row, inserted))
         return Call(user_pb2.MAP_COMPUTE, self._about(body, keys), self._requests.rows)

@@ -20,7 +20,7 @@ from remuda.datatypes.schema import Column
 from remuda.datatypes.sql import SqlType
 from remuda.datatypes.values import PhysicalValue
 from remuda.limits import PARTITIONS
-from remuda.rpc import codec
+from remuda.rpc import codec, type_codec
 from remuda.rpc.messages import common_pb2, user_pb2
 from remuda.rpc.packing import packer
 
@@ -171,7 +171,7 @@ def changes_read(  # noqa: PLR0917 (what, from where, how)
         subscription=query.name,
         kind=query.kind,
         text=query.text,
-        parameter_types=codec.encode_types(query.types),
+        parameter_types=type_codec.encode_types(query.types),
         parameters=packer(query.types).pack(query.parameters) if query.types else b"",
         context=common_pb2.Context(clock=clock.value, view=view),
         wait=wait,

@@ -15,7 +15,7 @@ from remuda.client.values.row import Row, make_rows, row_class
 from remuda.datatypes.arrow import external_schema, to_external
 from remuda.datatypes.schema import Column
 from remuda.datatypes.values import PhysicalValue, values_to_array
-from remuda.rpc import codec
+from remuda.rpc import codec, type_codec
 from remuda.rpc.messages import common_pb2, user_pb2
 from remuda.rpc.packing import RowPacker, packer
 
@@ -40,7 +40,7 @@ class Header:
         columns = tuple(codec.decode_column(column) for column in about.columns)
         route = None
         if about.route_parameters:
-            types = tuple(codec.decode_type(t) for t in about.route_types)
+            types = tuple(type_codec.decode_type(t) for t in about.route_types)
             route = Route(tuple(about.route_parameters), types)
         return cls(columns, form, route)
 

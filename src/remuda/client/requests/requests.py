@@ -22,7 +22,7 @@ from remuda.datatypes.values import PhysicalValue
 from remuda.datatypes.view import View
 from remuda.errors import ProtocolError
 from remuda.query.ids import QueryId
-from remuda.rpc import codec, point_encoding
+from remuda.rpc import codec, point_encoding, type_codec
 from remuda.rpc.frame import varint
 from remuda.rpc.messages import common_pb2, user_pb2
 from remuda.rpc.packing import RowPacker, packer
@@ -451,7 +451,7 @@ def prologue(statement: str | bytes, types: tuple[SqlType, ...], form: int) -> P
     else:
         body.type = user_pb2.SQL
         body.plan = statement
-    body.parameter_types = codec.encode_types(types)
+    body.parameter_types = type_codec.encode_types(types)
     if form:
         body.known_form = form
     return Prologue(body.SerializeToString(), packer(types) if types else None)
@@ -507,7 +507,7 @@ def prepare(text: str) -> Call[PreparedPlan]:
         if message.status != user_pb2.OK:
             raise codec.decode_error(message.error, text)
         prepared = message.prepared_statement
-        types = tuple(codec.decode_type(t) for t in prepared.parameter_types)
+        types = tuple(type_codec.decode_type(t) for t in prepared.parameter_types)
         positions = tuple(prepared.route_parameters)
         route = Route(positions, tuple(types[i] for i in positions)) if positions else None
         return PreparedPlan(prepared.server_handle.server_info, types, route)

@@ -30,7 +30,7 @@ from remuda.member.base.offload import Offload
 from remuda.member.base.wing import Routes, Wing
 from remuda.member.changes.change_logs import EVERYTHING, ChangeLogs, Positions
 from remuda.member.changes.change_pages import Page, key_columns, page_of
-from remuda.rpc import codec
+from remuda.rpc import codec, type_codec
 from remuda.rpc.messages import common_pb2, control_pb2, user_pb2
 from remuda.rpc.messages.user_pb2 import RpcType
 from remuda.rpc.packing import packer
@@ -252,7 +252,7 @@ class Subscriptions(Wing):
                 f"member {core.number} has {SUBSCRIPTIONS_MAX} subscriptions already",
                 hint="Stop listeners and continuous queries that nobody needs, or share them.",
             )
-        types = codec.decode_types(message.parameter_types)
+        types = type_codec.decode_types(message.parameter_types)
         values = packer(types).unpack(message.parameters) if types else ()
         catalog = core.access.catalog(request.user)
         query, needs = self._bound(message.text, types, values, catalog, request.user)

@@ -25,7 +25,7 @@ from remuda.member.sessions.statement import Client, Statement, text_of
 from remuda.member.statements.plans import Plans
 from remuda.member.statements.statements import Statements
 from remuda.query.wire import decode_query_id, encode_query_id
-from remuda.rpc import codec
+from remuda.rpc import type_codec
 from remuda.rpc.messages import user_pb2
 from remuda.rpc.messages.user_pb2 import RpcType
 from remuda.rpc.transport import Channel, Request
@@ -92,7 +92,7 @@ class RunQueries(Wing):
         if not local and not message.transaction:
             self._core.departure.require_staying()
         text = text_of(message)
-        types, form = codec.parameter_form(message.parameter_types)
+        types, form = type_codec.parameter_form(message.parameter_types)
         values = form.unpack(message.parameters) if types else ()
         alone = not local and not message.transaction
         alone = alone and not chooses_engine(message.session, text)

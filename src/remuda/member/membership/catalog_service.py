@@ -36,7 +36,7 @@ from remuda.member.base.core import Core
 from remuda.member.base.peers import Peers
 from remuda.member.base.wing import Routes, Wing
 from remuda.member.state.log import fields
-from remuda.rpc import codec
+from remuda.rpc import codec, type_codec
 from remuda.rpc.messages import control_pb2, user_pb2
 from remuda.rpc.messages.control_pb2 import RpcType
 from remuda.rpc.transport import Request
@@ -349,7 +349,7 @@ def _fill_edit(message: control_pb2.CatalogEdit, edit: Edit) -> None:
         case DropNamespace(name=name):
             message.drop_namespace = name
         case PutType(enum=enum):
-            message.put_type.CopyFrom(codec.encode_enum(enum))
+            message.put_type.CopyFrom(type_codec.encode_enum(enum))
         case DropType(oid=oid):
             message.drop_type = oid
 
@@ -364,7 +364,7 @@ def _read_edit(message: control_pb2.CatalogEdit) -> Edit:
     if message.HasField("put_namespace"):
         return PutNamespace(decode_namespace(message.put_namespace))
     if message.HasField("put_type"):
-        return PutType(codec.decode_enum(message.put_type))
+        return PutType(type_codec.decode_enum(message.put_type))
     if message.HasField("drop_type"):
         return DropType(message.drop_type)
     if message.HasField("drop_namespace"):

@@ -18,7 +18,7 @@ from remuda.member.base.wing import Routes, Wing
 from remuda.member.queries.page_forms import is_stock
 from remuda.member.sessions.statement import parameter_types, readable
 from remuda.member.statements.plans import Plans
-from remuda.rpc import codec
+from remuda.rpc import codec, type_codec
 from remuda.rpc.drill_errors import encode_drill_error
 from remuda.rpc.messages import user_pb2
 from remuda.rpc.messages.user_pb2 import RpcType
@@ -70,7 +70,7 @@ class Preparing(Wing):
             # Values will decide the types, and whether the statement is right with them.
             prepared = response.prepared_statement
             prepared.server_handle.server_info = message.sql_query.encode()
-            prepared.parameter_types.extend([codec.encode_type(NULL)] * undecided)
+            prepared.parameter_types.extend([type_codec.encode_type(NULL)] * undecided)
             call.reply(RpcType.PREPARED_STATEMENT, response)
             return
         except RemudaError as error:
@@ -78,7 +78,7 @@ class Preparing(Wing):
             return
         prepared = response.prepared_statement
         prepared.server_handle.server_info = message.sql_query.encode()
-        prepared.parameter_types.extend(codec.encode_type(t) for t in parameter_types(found))
+        prepared.parameter_types.extend(type_codec.encode_type(t) for t in parameter_types(found))
         columns = _columns(found)
         if stock:
             prepared.columns.extend(result_column(column) for column in columns)

@@ -29,7 +29,7 @@ from remuda.member.sessions.statement import Client, Statement
 from remuda.member.state.log import fields
 from remuda.query.ids import QueryId
 from remuda.query.wire import decode_query_id, encode_query_id
-from remuda.rpc import codec
+from remuda.rpc import codec, type_codec
 from remuda.rpc.messages import user_pb2
 from remuda.rpc.messages.user_pb2 import RpcType
 from remuda.rpc.transport import Channel, Request
@@ -210,14 +210,14 @@ class SparkServices:
             query=encode_query_id(run.query),
             text=asked.text,
             read_timestamp=run.at,
-            types=codec.encode_types(asked.types),
+            types=type_codec.encode_types(asked.types),
             page_rows=run.sink.page_rows,
         )
         for scan in asked.scans:
-            types = codec.encode_types(scan.types)
+            types = type_codec.encode_types(scan.types)
             made.scans.add(view=scan.view, map=scan.map, columns=scan.columns, types=types)
         for function in asked.functions:
-            types = codec.encode_types((*function.arguments, function.result))
+            types = type_codec.encode_types((*function.arguments, function.result))
             made.functions.add(name=function.name, expression=function.expression, types=types)
         return made
 
