@@ -282,7 +282,7 @@ def test_the_catalog_lists_them_to_their_session(connect, permanent):
         "WHERE table_schema = %s ORDER BY 1"
     )
     assert rows(mine, listed, schema) == [
-        ("plain", "LOCAL TEMPORARY", "PRESERVE"), ("t", "LOCAL TEMPORARY", "PRESERVE"),
+        ("plain", "LOCAL TEMPORARY", None), ("t", "LOCAL TEMPORARY", None),
     ]  # fmt: skip
     constraints = (
         "SELECT conname, contype, pg_get_constraintdef(oid) FROM pg_constraint "

@@ -42,12 +42,10 @@ def tables(catalog: Catalog) -> Iterator[Row]:
             continue
         kind = "BASE TABLE" if r.kind == "r" else "VIEW"
         insertable = _answer(isinstance(r.source, MapSchema))
-        commit = None
         if isinstance(r.source, MapSchema) and in_temporary_schema(r.source):
-            kind, commit = "LOCAL TEMPORARY", "PRESERVE"  # of each, in PostgreSQL
+            kind = "LOCAL TEMPORARY"
         yield (
-            DATABASE, r.schema, r.name, kind, None, None, None, None, None, insertable, "NO",
-            commit,
+            DATABASE, r.schema, r.name, kind, None, None, None, None, None, insertable, "NO", None,
         )  # fmt: skip
 
 
