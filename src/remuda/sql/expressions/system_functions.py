@@ -29,16 +29,15 @@ from remuda.datatypes.sql import (
     BOOLEAN,
     INTEGER,
     VARCHAR,
-    EnumType,
     Kind,
     SqlType,
     aliased,
     array,
-    enum_of,
 )
 from remuda.datatypes.texts.text import type_name
 from remuda.errors import AmbiguousFunction, RemudaError, UndefinedFunction, WrongObjectType
 from remuda.plan.expression import Call, Case, Cast, Expression, InList, Literal
+from remuda.sql.expressions.enum_functions import ENUM_FUNCTIONS
 from remuda.sql.expressions.expressions import ExpressionBinder, register, register_call
 from remuda.sql.expressions.ignored_settings import IGNORED
 from remuda.sql.parsing.parser import parse
@@ -400,54 +399,6 @@ def _to_object(kind: str) -> Function:
     return bind
 
 
-def _enum_argument(
-    binder: ExpressionBinder, nodes: list[ast.Node], node: ast.Node
-) -> tuple[list[Expression], EnumType]:
-    bound = [binder.bind(each) for each in nodes]
-    types = {each.type for each in bound if each.type.kind is not Kind.NULL}
-    enum = types.pop().enum if len(types) == 1 else None
-    if enum is None:
-        raise binder.context.error(
-            UndefinedFunction,
-            "could not determine actual enum type",
-            node,
-            hint="Write the argument with its type: NULL::name_of_the_type.",
-        )
-    return [binder.convert.implicit(each, enum_of(enum), node) for each in bound], enum
-
-
-def _enum_end(place: int) -> Function:
-    """``enum_first(x)``, ``enum_last(x)``: of the type of ``x``, whatever its value is."""
-
-    def bind(binder: ExpressionBinder, nodes: list[ast.Node], node: ast.Node) -> Expression:
-        _, enum = _enum_argument(binder, nodes, node)
-        return Literal(enum_of(enum), enum.labels[place] if enum.labels else None)
-
-    return bind
-
-
-def _enum_range(binder: ExpressionBinder, nodes: list[ast.Node], node: ast.Node) -> Expression:
-    """``enum_range(x)``: all values of the type of ``x``; ``enum_range(low, high)``: those between,
-    where NULL is no bound."""
-    bounds, enum = _enum_argument(binder, nodes, node)
-    labels = enum.labels
-    if len(bounds) == 1:
-        return Literal(array(enum_of(enum)), labels)
-    ends: list[str | None] = []
-    for bound in bounds:
-        if not isinstance(bound, Literal):
-            raise binder.context.unsupported(
-                "enum_range of two values that are no constants",
-                node,
-                hint="Compare with the values of enum_range(NULL::name_of_the_type) instead.",
-            )
-        ends.append(None if bound.value is None else str(bound.value))
-    low, high = ends
-    first = 0 if low is None else labels.index(low)
-    last = len(labels) if high is None else labels.index(high) + 1
-    return Literal(array(enum_of(enum)), labels[first:last])
-
-
 def _type_of(binder: ExpressionBinder, nodes: list[ast.Node], _node: ast.Node) -> Expression:
     """``pg_typeof(x)``: PostgreSQL's name of the type, without length or digits."""
     return _text(_bare_type_name(binder.bind(nodes[0]).type))
@@ -550,9 +501,7 @@ FUNCTIONS: Final[dict[str, tuple[tuple[int, ...], Function]]] = {
     "version": ((0,), _constant(_text(VERSION))),
     "current_setting": ((1, 2), _current_setting),
     "pg_typeof": ((1,), _type_of),
-    "enum_first": ((1,), _enum_end(0)),
-    "enum_last": ((1,), _enum_end(-1)),
-    "enum_range": ((1, 2), _enum_range),
+    **ENUM_FUNCTIONS,
     "pg_backend_pid": ((0,), _backend_pid),
     "pg_blocking_pids": ((1,), _blocking_pids),
     "pg_listening_channels": ((0,), _listening_channels),
