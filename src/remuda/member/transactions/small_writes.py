@@ -215,7 +215,7 @@ class SmallWrites:
             return
         writes = []
         for key, row in chosen:
-            writes.append(tx.made(Write, (schema.map_id, schema.version, key, row, ttl)))
+            writes.append(tx.made(Write, (schema.map_id, schema.version, key, row, ttl, False)))
         write.prepared = True
         work = tx.made(PartWork, (at, tuple(writes), (), (), None, ()))
         ended = partial(self._ended, write, answer)

@@ -94,7 +94,7 @@ def decode_work(message: control_pb2.PartWork) -> PartWork:
     writes = []
     for write in message.writes:
         row = decode(write.row) if write.HasField("row") else None
-        fields = (write.map_id, write.schema_version, decode(write.key), row, write.ttl)
+        fields = (write.map_id, write.schema_version, decode(write.key), row, write.ttl, False)
         writes.append(made(Write, fields))
     reads = tuple([(read.map_id, decode(read.key)) for read in message.reads])
     scans = tuple([decode_scan(data) for data in message.scans]) if message.scans else ()
@@ -297,7 +297,7 @@ def decode_alone(message: control_pb2.AlonePart, sender: int) -> tx.BackupPrepar
     for write in message.writes:
         row = codec.decode_row(write.row) if write.HasField("row") else None
         key = codec.decode_row(write.key)
-        fields = (write.map_id, write.schema_version, key, row, write.ttl)
+        fields = (write.map_id, write.schema_version, key, row, write.ttl, False)
         writes.append(tx.made(Write, fields))
     transaction = tx.made(tx.TransactionId, (at, sender))
     work = tx.made(PartWork, (at, tuple(writes), (), (), None, ()))
