@@ -68,4 +68,4 @@ ENUM_FUNCTIONS: Final[dict[str, tuple[tuple[int, ...], _Function]]] = {
     "enum_last": ((1,), _enum_end(-1)),
     "enum_range": ((1, 2), _enum_range),
 }
-"""By name: the numbers of arguments, and what makes the expression."""
+"""By name: the numbers of arguments, and the maker of the expression."""
