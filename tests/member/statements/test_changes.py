@@ -7,7 +7,12 @@ from collections.abc import Callable
 
 import pytest
 
-from remuda.errors import RemudaError, SerializationFailure, UniqueViolation
+from remuda.errors import (
+    CardinalityViolation,
+    RemudaError,
+    SerializationFailure,
+    UniqueViolation,
+)
 from remuda.member.statements.changes import ATTEMPTS
 from remuda.storage.maps.map_store import MapStore
 
@@ -224,6 +229,26 @@ def test_counts_tags_and_pages_of_returning(in_cluster: InCluster) -> None:
         assert (result.error, result.tag) == (None, "TRUNCATE TABLE")
         assert await client.sql("SELECT count(*) FROM t") == [(0,)]
         await cluster.idle()
+
+    in_cluster(scenario)
+
+
+def test_a_row_that_comes_twice_is_refused_in_the_words_of_postgresql(
+    in_cluster: InCluster,
+) -> None:
+    async def scenario(cluster) -> None:
+        client = await filled(cluster)
+        with pytest.raises(
+            CardinalityViolation, match="cannot affect row a second time"
+        ) as refused:
+            await client.sql(
+                "INSERT INTO t VALUES (1, 1, 1), (1, 2, 2) ON CONFLICT (id) DO UPDATE SET n = 5"
+            )
+        assert refused.value.hint == (
+            "Ensure that no rows proposed for insertion within the same command have duplicate "
+            "constrained values."
+        )
+        assert await client.sql("SELECT n FROM t WHERE id = 1") == [(0,)]
 
     in_cluster(scenario)
 

@@ -286,7 +286,6 @@ class Chooser:
     def __init__(self, schema: MapSchema, change: PlannedChange) -> None:
         self._repeats = change.repeats
         self._merges = change.verb == "MERGE"
-        self._schema = schema
         keys = (
             tuple(range(change.written, change.written + change.removed))
             if change.removed
@@ -348,7 +347,8 @@ class Chooser:
             )
         return CardinalityViolation(
             "ON CONFLICT DO UPDATE command cannot affect row a second time",
-            hint=f'Two rows of the INSERT have the same key in map "{self._schema.name}".',
+            hint="Ensure that no rows proposed for insertion within the same command have "
+            "duplicate constrained values.",
         )
 
 
