@@ -28,6 +28,7 @@ from remuda.datatypes.timestamp import FOREVER
 from remuda.member.base.core import Core
 from remuda.member.snapshots.cut_watch import CutWatch
 from remuda.member.snapshots.cuts import Cuts
+from remuda.member.snapshots.making import SnapshotMaking
 from remuda.member.snapshots.storage import SnapshotStorage
 from remuda.member.state.routing import Router
 from remuda.rpc.messages import control_pb2
@@ -209,7 +210,24 @@ async def clocks_are_behind(stage: Stage) -> None:
     assert whole(await cutting)
 
 
+async def the_maker_has_an_older_catalog(stage: Stage) -> None:
+    """Another member writes rows of a newer version of the map, below T. (A backup on the maker
+    waits for that version, and then it is none of these moments.)"""
+    sim = stage.sim
+    late = stage.late(2, "CATALOG_INSTALL")
+    altering = stage.begun(stage.clients[1].run("ALTER TABLE t ADD COLUMN w BIGINT DEFAULT 1"))
+    await late.wait()
+    while sim.members[3].core.catalog.maps[0].version < 2:
+        await asyncio.sleep(0.001)
+    await stage.clients[3].put(await stage.clients[3].schema("t"), stage.keys[3], 7, 8)
+    [made] = await stage.clients[2].run("CREATE SNAPSHOT s INCREMENT")
+    await altering
+    assert made[2] == "base", made
+    assert (await stage.restored(made[1]))[3] == 7
+
+
 SCHEDULES = (
+    the_maker_has_an_older_catalog,
     a_job_is_undecided,
     a_transaction_is_undecided,
     a_member_begins_late,
@@ -307,6 +325,10 @@ def clocks_stay_behind_the_cut(patch: Patch) -> None:
     patch.setattr(Cuts, "on_mark", on_mark)
 
 
+def the_makers_catalog_counts(patch: Patch) -> None:
+    patch.setattr(SnapshotMaking, "_up_to_date", lambda self, _version: self._core.catalog)
+
+
 MUTATIONS: tuple[tuple[Callable[[Patch], None], Schedule], ...] = (
     (the_finish_does_not_wait, a_job_is_undecided),
     (the_finish_does_not_wait, a_transaction_is_undecided),
@@ -318,6 +340,7 @@ MUTATIONS: tuple[tuple[Callable[[Patch], None], Schedule], ...] = (
     (what_does_not_is_not_noted, a_member_begins_late),
     (the_coordinators_clock_decides, a_clock_is_ahead),
     (clocks_stay_behind_the_cut, clocks_are_behind),
+    (the_makers_catalog_counts, the_maker_has_an_older_catalog),
 )
 
 

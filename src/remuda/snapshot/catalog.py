@@ -2,25 +2,40 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from google.protobuf import json_format
 
 from remuda.catalog.catalog import Catalog
-from remuda.datatypes.schema import Namespace
+from remuda.datatypes.schema import MapSchema, Namespace
 from remuda.errors import DataCorrupted, RemudaError
 from remuda.rpc import codec, type_codec
 from remuda.rpc.messages import common_pb2, control_pb2
 
 
-def catalog_text(catalog: Catalog) -> str:
+def catalog_text(catalog: Catalog, former: Iterable[MapSchema] = ()) -> str:
+    """``former``: earlier versions of its maps. Rows that the logs commit above the cut
+    may have been written under them."""
     state = encode_catalog(catalog.shown)
+    state.former_maps.extend(map(codec.encode_schema, former))
     return json_format.MessageToJson(state, preserving_proto_field_name=True, indent=None)
 
 
 def read_catalog(text: str) -> Catalog:
     """Raises DataCorrupted for what this version does not know."""
+    return _read(text)[0]
+
+
+def read_versions(text: str) -> list[MapSchema]:
+    """Of all maps, the former ones and those of the catalog. Raises DataCorrupted."""
+    catalog, former = _read(text)
+    return [*former, *catalog.maps]
+
+
+def _read(text: str) -> tuple[Catalog, list[MapSchema]]:
     try:
         state = json_format.Parse(text, control_pb2.CatalogState())
-        return decode_catalog(state)
+        return decode_catalog(state), [codec.decode_schema(each) for each in state.former_maps]
     except (json_format.ParseError, RemudaError, ValueError, KeyError) as problem:
         raise DataCorrupted(
             "the catalog of the snapshot cannot be read",

@@ -15,7 +15,7 @@ from remuda.datatypes.arrow import engine_schema
 from remuda.errors import DataCorrupted
 from remuda.limits import PARTITIONS
 from remuda.rpc.messages import control_pb2
-from remuda.snapshot.catalog import read_catalog
+from remuda.snapshot.catalog import read_catalog, read_versions
 from remuda.snapshot.log_replay import Restored, commit_job, commit_part, take_catalog
 from remuda.snapshot.rows import RestoredRows, restored_rows
 from remuda.storage.format import records as log
@@ -99,7 +99,8 @@ def stores_of(
 def _begun(path: RestorePlan, member_log: MemberLog, maps: Collection[int]) -> Restored:
     """Empty stores of the wanted maps. One log has the replicated ones for all."""
     made = Restored(catalog=read_catalog(path.cut.catalog))
-    made.packings.learn(made.catalog.maps)
+    for text in {path.base.catalog, path.cut.catalog}:
+        made.packings.learn(read_versions(text))
     made.stores.update({schema.map_id: MapStore(schema) for schema in made.catalog.maps})
     _keep(made, member_log, maps)
     return made

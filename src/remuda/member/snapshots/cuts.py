@@ -56,6 +56,7 @@ class CutMember:
     start: int
     finish: int
     needs: int
+    catalog_version: int
 
 
 @dataclass(frozen=True)
@@ -64,6 +65,8 @@ class Cut:
     timestamp: int
     cluster: str
     members: tuple[CutMember, ...]
+    catalog_version: int
+    """The newest that any of them had when it finished."""
 
 
 @dataclass(frozen=True)
@@ -141,11 +144,13 @@ class Cuts:
                 done = control_pb2.CutDone.FromString(reply.pbody)
                 core.observe(done.context)
             identity = clocks[number].log_identity.hex()
-            return CutMember(number, identity, done.start, done.finish, done.needs)
+            sequences = done.start, done.finish, done.needs
+            return CutMember(number, identity, *sequences, done.catalog_version)
 
         members = await asyncio.gather(*(member(number) for number in sorted(clocks)))
         cluster = clocks[core.number].cluster_identity.hex()
-        return Cut(version, timestamp, cluster, tuple(members))
+        newest = max(each.catalog_version for each in members)
+        return Cut(version, timestamp, cluster, tuple(members), newest)
 
     async def store(
         self, parent: Manifest, cut: Cut, logs: Sequence[MemberLog]
@@ -285,7 +290,13 @@ class Cuts:
         self._finished = ToCut(
             message.version, timestamp, start, finish, frozenset(before), frozenset(after)
         )
-        return control_pb2.CutDone(context=core.context(), start=start, finish=finish, needs=needs)
+        return control_pb2.CutDone(
+            context=core.context(),
+            start=start,
+            finish=finish,
+            needs=needs,
+            catalog_version=core.catalog.version,
+        )
 
     async def settled(self, timestamp: int) -> None:
         """Return when nothing can commit at or below the timestamp any more: the clock is above

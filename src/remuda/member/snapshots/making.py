@@ -14,7 +14,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from remuda.catalog.catalog import Catalog
@@ -168,9 +168,10 @@ class SnapshotMaking:
         task.reads_at = min(answer.clock for answer in clocks.values())
         cut = await self._cuts.take(task.cut, clocks)
         task.reads_at = cut.timestamp
+        catalog = self._up_to_date(cut.catalog_version)
         logs = self._logs(cut)
         task.note = ""
-        parent = self._parent(known, cut) if task.increment else ""
+        parent = self._parent(known, cut, catalog) if task.increment else ""
         if isinstance(parent, str):
             task.note = parent
             return replace(await self._base(task, cut.timestamp), logs=logs, cluster=cut.cluster)
@@ -187,7 +188,7 @@ class SnapshotMaking:
         for part in stored.values():
             rows = sum(tally.put for tally in (part.changes or {}).values())
             task.done(rows, sum(each.size for each in part.segments))
-        manifest = self._manifest(task.snapshot, task.cut, cut.timestamp, self._core.catalog, [])
+        manifest = self._manifest(task.snapshot, task.cut, cut.timestamp, catalog, [])
         return replace(
             manifest,
             maps=(),
@@ -196,9 +197,7 @@ class SnapshotMaking:
             is_base=False,
             parent=parent.version,
             parent_sha256=known.digest,
-            changes=changed_maps(
-                self._core.catalog.shown, [part.changes for part in stored.values()]
-            ),
+            changes=changed_maps(catalog.shown, [part.changes for part in stored.values()]),
         )
 
     def _logs(self, cut: Cut) -> tuple[MemberLog, ...]:
@@ -219,7 +218,18 @@ class SnapshotMaking:
             for each in cut.members
         )
 
-    def _parent(self, known: Trunk | None, cut: Cut) -> Manifest | str:
+    def _up_to_date(self, version: int) -> Catalog:
+        """The catalog here, which a manifest may name if ``version`` is the newest one under which
+        any member may have written at or below its timestamp. Raises TransientError."""
+        catalog = self._core.catalog
+        if catalog.version < version:
+            raise TransientError(
+                f"a change of the catalog (version {version}) was on its way to member"
+                f" {self._core.number}"
+            )
+        return catalog
+
+    def _parent(self, known: Trunk | None, cut: Cut, catalog: Catalog) -> Manifest | str:
         """The cut that an increment can rest on, or why a base is due. Partitions must not have
         moved since, nor may maps have been altered: the log has rows as they were."""
         if known is None:
@@ -239,7 +249,7 @@ class SnapshotMaking:
                 f"members have come or gone, or partitions have moved, since cut {parent.version}",
             )
         before = {schema.map_id: schema.version for schema in read_catalog(parent.catalog).maps}
-        for schema in self._core.catalog.shown.maps:
+        for schema in catalog.shown.maps:
             if before.get(schema.map_id, 1) != schema.version:
                 return _gap_behind(
                     parent, f'map "{schema.name}" was altered since cut {parent.version}'
@@ -247,8 +257,10 @@ class SnapshotMaking:
         return parent
 
     async def _base(self, task: SnapshotTask, timestamp: int) -> Manifest:
-        catalog = self._core.catalog  # it has every map that has rows at T
-        pieces = self._pieces(catalog, await self._sizes())
+        states = await self._state.all()
+        # It has every map that has rows at T.
+        catalog = self._up_to_date(max(each.catalog_version for each in states.values()))
+        pieces = self._pieces(catalog, _sizes(states))
         task.begin(len(pieces))
         data = await self._write_all(task, pieces, timestamp)
         return self._manifest(task.snapshot, task.cut, timestamp, catalog, data)
@@ -274,14 +286,6 @@ class SnapshotMaking:
         timestamp = task.reads_at = core.timestamp()
         core.require_lease()
         return timestamp
-
-    async def _sizes(self) -> dict[tuple[int, int], tuple[int, int]]:
-        """Rows and bytes by member and map, about."""
-        return {
-            (number, part.map_id): (part.rows, part.bytes)
-            for number, state in (await self._state.all()).items()
-            for part in state.maps
-        }
 
     def _pieces(
         self, catalog: Catalog, sizes: dict[tuple[int, int], tuple[int, int]]
@@ -361,7 +365,7 @@ class SnapshotMaking:
             created=core.world.clock.wall_micros(),
             cluster=hashlib.sha256(core.config.cluster.encode()).hexdigest()[:32],
             view=core.view.number,
-            catalog=catalog_text(catalog),
+            catalog=catalog_text(catalog, core.former_schemas.lately(catalog.shown.maps)),
             logs=(),
             maps=tuple(MapEntry(s.map_id, s.name, rows[s.map_id]) for s in catalog.shown.maps),
             data=tuple(sorted(data, key=lambda each: each.key)),
@@ -374,6 +378,17 @@ def _gap_behind(parent: Manifest, why: str) -> str:
         f"{why}; moments between cut {parent.version} and this one may be a gap"
         " (sys.restorable tells)"
     )
+
+
+def _sizes(
+    states: Mapping[int, control_pb2.SystemState],
+) -> dict[tuple[int, int], tuple[int, int]]:
+    """Rows and bytes by member and map, about."""
+    return {
+        (number, part.map_id): (part.rows, part.bytes)
+        for number, state in states.items()
+        for part in state.maps
+    }
 
 
 def _data_object(made: control_pb2.SnapshotWritten, piece: Piece) -> DataObject:

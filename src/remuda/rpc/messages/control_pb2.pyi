@@ -2039,16 +2039,18 @@ class CutMark(_message.Message):
     def __init__(self, context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., version: _Optional[int] = ..., timestamp: _Optional[int] = ...) -> None: ...
 
 class CutDone(_message.Message):
-    __slots__ = ("context", "start", "finish", "needs")
+    __slots__ = ("context", "start", "finish", "needs", "catalog_version")
     CONTEXT_FIELD_NUMBER: _ClassVar[int]
     START_FIELD_NUMBER: _ClassVar[int]
     FINISH_FIELD_NUMBER: _ClassVar[int]
     NEEDS_FIELD_NUMBER: _ClassVar[int]
+    CATALOG_VERSION_FIELD_NUMBER: _ClassVar[int]
     context: _common_pb2.Context
     start: int
     finish: int
     needs: int
-    def __init__(self, context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., start: _Optional[int] = ..., finish: _Optional[int] = ..., needs: _Optional[int] = ...) -> None: ...
+    catalog_version: int
+    def __init__(self, context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., start: _Optional[int] = ..., finish: _Optional[int] = ..., needs: _Optional[int] = ..., catalog_version: _Optional[int] = ...) -> None: ...
 
 class CutStore(_message.Message):
     __slots__ = ("context", "snapshot", "version", "needs", "above", "partitions")
