@@ -18,11 +18,15 @@ SEQUENCES: Final = (
 NOTES: Final = """\
 `nextval('s')` gives the next number, `currval('s')` the last one that the session has taken,
 `lastval()` that of the sequence it used last, and `setval('s', n [, is_called])` sets it. They
-stand in lists of results (SELECT, VALUES, SET, DEFAULT, RETURNING), also inside of expressions;
-elsewhere they are refused (0A000). A call is made once for each row of the result; rows that
-LIMIT cuts off take no number if they are not sorted, and branches of CASE and COALESCE take one
-only where they are chosen. `SELECT * FROM s` shows `last_value`, `log_cnt` (0) and `is_called`;
-`last_value` is the end of the last block that a member has taken.
+stand wherever expressions stand. A call is made once for each row that it meets, as in PostgreSQL:
+in WHERE for the rows that fulfil the conditions without calls, in a subquery once for the whole
+statement, or for each row if it has no FROM and refers to columns around it. Rows that LIMIT
+cuts off take no number if they are not sorted; AND, OR, CASE and COALESCE take one only where
+the call decides. Calls are refused (0A000) in CHECK, LIMIT, conditions of outer joins, frames of
+windows, recursive terms, and other subqueries that refer to columns around them.
+
+`SELECT * FROM s` shows `last_value`, `log_cnt` (0) and `is_called`; `last_value` is the end of
+the last block that a member has taken.
 
 `ALTER SEQUENCE s` takes the same clauses, RESTART [WITH n] and RENAME TO. `ALTER TABLE t ALTER c`
 has ADD GENERATED ... AS IDENTITY, SET GENERATED, SET with a clause, RESTART and DROP IDENTITY.

@@ -29,6 +29,7 @@ from remuda.sql.definitions.sequences import bind_sequence
 from remuda.sql.definitions.table_locks import bind_lock
 from remuda.sql.expressions.expressions import ExpressionBinder, Forbidding
 from remuda.sql.expressions.item_effects import EffectItems
+from remuda.sql.expressions.sequence_functions import refuse_calls
 from remuda.sql.queries.numbers import numbered
 from remuda.sql.queries.queries import bind_query
 from remuda.sql.queries.relations import Environment
@@ -165,7 +166,7 @@ def _bind(context: Context, parsed: ParsedStatement) -> BoundStatement:
 def _bind_definition(context: Context, parsed: ParsedStatement) -> BoundStatement:
     match parsed.tree:
         case CreateTree() as tree:
-            return bind_create(context, tree, _bind_alone)
+            return _bind_create(context, tree)
         case CreateViewTree() as tree:
             return bind_create_view(context, tree, _bind_alone)
         case AlterTree() as tree:
@@ -188,6 +189,14 @@ def _bind_definition(context: Context, parsed: ParsedStatement) -> BoundStatemen
             return _bind_other(context, parsed)
 
 
+def _bind_create(context: Context, tree: CreateTree) -> BoundStatement:
+    made = bind_create(context, tree, _bind_alone)
+    if not isinstance(made, CreateAsStatement) or not context.takes_numbers:
+        return made
+    source = None if made.source is None else numbered(context, made.source)
+    return dataclasses.replace(made, source=source)
+
+
 def _bind_of_maps(
     context: Context, tree: AnalyzeTree | LockTree
 ) -> AnalyzeStatement | LockStatement:
@@ -200,7 +209,7 @@ def _bind_explain(context: Context, tree: ExplainTree) -> ExplainStatement:
     statement = tree.statement
     if not isinstance(statement, CreateTree):
         return ExplainStatement(tree.options, _bind_runnable(context, statement))
-    made = bind_create(context, statement, _bind_alone)
+    made = _bind_create(context, statement)
     if not isinstance(made, CreateAsStatement) or made.source is None:
         raise NotSupported(
             "this statement has no plan",
@@ -323,7 +332,12 @@ def bind_arguments(
     context = Context(text, catalog, 0, None, session_zone(zone), path=path)
     binder = ExpressionBinder(context, Scope(), Forbidding(context, "EXECUTE parameters"))
     return tuple(
-        binder.convert.assigned(binder.bind(node), wanted, node, f"parameter ${number}")
+        binder.convert.assigned(
+            refuse_calls(context, binder.bind(node), "EXECUTE parameters", node),
+            wanted,
+            node,
+            f"parameter ${number}",
+        )
         for number, (node, wanted) in enumerate(zip(tree.arguments, types, strict=True), 1)
     )
 

@@ -19,6 +19,7 @@ from remuda.sql.changes.generated_columns import refuse_value
 from remuda.sql.changes.modify import assignments_of
 from remuda.sql.definitions.constraints import NoMaps, default_of
 from remuda.sql.expressions.expressions import ExpressionBinder, Forbidding
+from remuda.sql.expressions.sequence_functions import refuse_calls
 from remuda.sql.parsing.parser import parse
 from remuda.sql.scope.context import Context
 from remuda.sql.scope.scope import Scope
@@ -118,7 +119,7 @@ def _bound(schema: MapSchema, text: str, types: Sequence[SqlType] | None) -> Ent
             )
         refuse_value(context, column, assignment.value, assignment.place)
         positions.append(assignment.position)
-        values.append(
+        value = (
             default_of(column)
             if assignment.value is None
             else binder.convert.assigned(
@@ -128,6 +129,9 @@ def _bound(schema: MapSchema, text: str, types: Sequence[SqlType] | None) -> Ent
                 f'column "{column.name}"',
             )
         )
+        values.append(refuse_calls(context, value, CLAUSE, assignment.place))
     where = node.args.get("where")
-    condition = None if where is None else binder.condition(where.this, "WHERE")
+    condition = None
+    if where is not None:
+        condition = refuse_calls(context, binder.condition(where.this, "WHERE"), CLAUSE, where)
     return EntryChange(tuple(positions), tuple(values), condition, context.finish_parameters())

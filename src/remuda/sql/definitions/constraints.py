@@ -12,6 +12,7 @@ from remuda.errors import NotSupported, RemudaError
 from remuda.plan.expression import ColumnId, ColumnRef, Expression, Literal, columns_of
 from remuda.sql.expressions import calls, operators, sequence_functions
 from remuda.sql.expressions.expressions import ExpressionBinder, Forbidding
+from remuda.sql.expressions.sequence_functions import refuse_calls
 from remuda.sql.parsing.snippets import expression_of, parse_expression
 from remuda.sql.scope.context import Context
 from remuda.sql.scope.resolution import Kept
@@ -94,7 +95,7 @@ def _condition(context: Context, schema: MapSchema, node: ast.Node) -> Expressio
     ]
     scope.add(context, schema.name, columns, node)
     binder = ExpressionBinder(context, scope, Forbidding(context, "check constraints"))
-    return binder.condition(node, "CHECK")
+    return refuse_calls(context, binder.condition(node, "CHECK"), "check constraints", node)
 
 
 # --- use ---------------------------------------------------------------------------------------

@@ -6,9 +6,9 @@ from __future__ import annotations
 from remuda.datatypes.identifiers import sql_name
 from remuda.datatypes.schema import MapSchema
 from remuda.datatypes.sql import BIGINT, BOOLEAN, VARCHAR
-from remuda.errors import UndefinedFunction, WrongObjectType
+from remuda.errors import NotSupported, UndefinedFunction, WrongObjectType
 from remuda.plan.expression import Call, Expression, Literal
-from remuda.plan.sequence_calls import CURRVAL, LASTVAL, NEXTVAL, SETVAL
+from remuda.plan.sequence_calls import CURRVAL, LASTVAL, NEXTVAL, SETVAL, has_calls
 from remuda.sql.expressions.calls import function_name
 from remuda.sql.expressions.expressions import ExpressionBinder, register_call
 from remuda.sql.scope.context import Context
@@ -30,6 +30,18 @@ def sequence_named(context: Context, text: str, node: ast.Node | None) -> MapSch
                 break
             return schema
     raise context.error(WrongObjectType, f'"{text}" is not a sequence', node)
+
+
+def refuse_calls(context: Context, bound: Expression, clause: str, node: ast.Node) -> Expression:
+    """``bound``, which is computed where no calls of sequences can be made. Raises NotSupported."""
+    if not has_calls(bound):
+        return bound
+    raise context.error(
+        NotSupported,
+        f"calls of sequences are not allowed in {clause}",
+        node,
+        hint="Take the number in a statement of its own.",
+    )
 
 
 def _sequence(binder: ExpressionBinder, node: ast.Node) -> Expression:

@@ -14,6 +14,7 @@ from remuda.plan.expression import Cast, Expression, Literal
 from remuda.plan.windows import BoundKind, Exclusion, Frame, FrameBound, FrameUnit
 from remuda.sql.expressions.expressions import ExpressionBinder, Forbidding
 from remuda.sql.expressions.intervals import IntervalValue, interval_value, is_interval, is_text
+from remuda.sql.expressions.sequence_functions import refuse_calls
 from remuda.sql.scope.context import Context
 from remuda.sql.scope.scope import Scope
 from remuda.sql.trees import ast
@@ -81,11 +82,15 @@ class FrameBinder:
 
     # --- ROWS and GROUPS ---
 
+    def _offset(self, node: ast.Node) -> Expression:
+        bound = self.binder.bind(node)
+        return refuse_calls(self.context, bound, f"window {self.unit.value}", node)
+
     def _count(self, kind: BoundKind, side: str) -> Expression | None:
         if kind not in _OFFSETS:
             return None
         node = self._offset_node(side)
-        bound = self.binder.bind(node)
+        bound = self._offset(node)
         value = self.binder.convert.implicit(bound, BIGINT, node, f"argument of {self.unit.value}")
         self._check_literal(value, node, side)
         return value
@@ -159,7 +164,7 @@ class FrameBinder:
         value = interval_value(self.binder, node)
         if value.months < 0 or value.days < 0 or value.micros < 0:
             raise self._bad_offset(side, "negative", node)
-        offset = self.binder.convert.implicit(self.binder.bind(node), INTERVAL, node)
+        offset = self.binder.convert.implicit(self._offset(node), INTERVAL, node)
         base = key if key.type == INTERVAL else Cast(INTERVAL, key)
         name = "-" if subtract else "+"
         limit = self.binder.convert.call(name, [base, offset], [node, node], node)
@@ -171,7 +176,7 @@ class FrameBinder:
         """Integers count in DECIMAL and REAL in DOUBLE: a limit may lie beyond the key's range."""
         wide = DOUBLE if key.type.is_float else as_decimal(key.type)
         base = key if key.type == wide else Cast(wide, key)
-        offset = self.binder.bind(node)
+        offset = self._offset(node)
         if offset.type.kind is Kind.NULL or (key.type.is_float and not offset.type.is_float):
             offset = self.binder.convert.implicit(offset, wide, node)
         self._check_literal(offset, node, side)

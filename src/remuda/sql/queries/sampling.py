@@ -19,6 +19,7 @@ from remuda.errors import (
 from remuda.plan.expression import Call, ColumnRef, Expression, Literal
 from remuda.plan.logical import Filter, Logical, Scan
 from remuda.sql.expressions.expressions import ExpressionBinder, Forbidding
+from remuda.sql.expressions.sequence_functions import refuse_calls
 from remuda.sql.scope.context import Context
 from remuda.sql.scope.scope import Scope
 from remuda.sql.trees import ast
@@ -60,7 +61,8 @@ def sampled(context: Context, plan: Logical, node: ast.TableSample) -> Logical:
 
 def _number(context: Context, node: ast.Node, error: type[RemudaError], what: str) -> Expression:
     binder = ExpressionBinder(context, Scope(), Forbidding(context, "TABLESAMPLE"))
-    value = binder.convert.implicit(binder.bind(node), DOUBLE, node, f"TABLESAMPLE {what}")
+    bound = refuse_calls(context, binder.bind(node), "TABLESAMPLE", node)
+    value = binder.convert.implicit(bound, DOUBLE, node, f"TABLESAMPLE {what}")
     if isinstance(value, Literal) and value.value is None:
         raise context.error(error, f"TABLESAMPLE {what} cannot be null", node)
     return value
