@@ -7,6 +7,7 @@ import asyncio
 import sys
 from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -319,7 +320,7 @@ def clocks_stay_behind_the_cut(patch: Patch) -> None:
     def on_mark(self: Cuts, request: Any) -> None:
         message = control_pb2.CutMark.FromString(request.pbody)
         marks.add(message.timestamp)
-        self._core.serve(request, self._answer_mark(request, message))
+        self._repeated.serve(request, partial(self._mark, message))
 
     patch.setattr(Core, "observe_clock", observe_clock)
     patch.setattr(Cuts, "on_mark", on_mark)

@@ -62,6 +62,13 @@ def test_requests_that_others_wait_for_are_sent_again() -> None:
     assert set(run.happened) >= {*lost}
 
 
+def test_a_cut_goes_on_although_its_messages_are_lost() -> None:
+    """Sent once, the answer to CUT_STORE was waited for as long as a slow store may take."""
+    lost = {"CUT_CLOCK": (2, Loss.DROP), "CUT_MARK, answer": (3, Loss.DROP)}
+    lost |= {"CUT_STORE, answer": (2, Loss.DROP)}
+    assert {*run_loss(1, Theme.SNAPSHOTS, lost).happened} == {*lost}
+
+
 @pytest.mark.soak
 @pytest.mark.timeout(600)
 def test_operators_and_waiting_transactions_get_an_answer() -> None:

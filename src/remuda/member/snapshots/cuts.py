@@ -15,6 +15,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from remuda.errors import InputError, NotSupported, TransientError, ViewChanged
@@ -26,6 +27,7 @@ from remuda.member.journal.writer import MemberWal, part_id
 from remuda.member.snapshots.commit_counts import CommitCounts
 from remuda.member.snapshots.cut_watch import CutWatch, first_open
 from remuda.member.snapshots.increment_counts import changes_of, changes_of_jobs, with_jobs
+from remuda.member.snapshots.repeated_requests import RepeatedRequests
 from remuda.member.snapshots.storage import SnapshotStorage
 from remuda.rpc.messages import control_pb2
 from remuda.rpc.messages.control_pb2 import RpcType
@@ -86,6 +88,7 @@ class Cuts:
         self._peers = peers
         self._commits = commits
         self._storage = storage
+        self._repeated = RepeatedRequests(core)
         self.version = 0
         """Of the last cut that this member has heard of."""
         self._learned = False
@@ -117,7 +120,9 @@ class Cuts:
         others = [number for number in core.view.by_number if number != core.number]
         replies = await asyncio.gather(
             *(
-                self._peers.request(number, RpcType.CUT_CLOCK, message, timeout=CUT_TIMEOUT)
+                self._peers.request(
+                    number, RpcType.CUT_CLOCK, message, timeout=CUT_TIMEOUT, repeated=True
+                )
                 for number in others
             )
         )
@@ -139,7 +144,7 @@ class Cuts:
                 done = await self._mark(mark)
             else:
                 reply = await self._peers.request(
-                    number, RpcType.CUT_MARK, mark, timeout=CUT_TIMEOUT
+                    number, RpcType.CUT_MARK, mark, timeout=CUT_TIMEOUT, repeated=True
                 )
                 done = control_pb2.CutDone.FromString(reply.pbody)
                 core.observe(done.context)
@@ -174,7 +179,7 @@ class Cuts:
                 stored = await self._store(message)
             else:
                 reply = await self._peers.request(
-                    each.member, RpcType.CUT_STORE, message, timeout=STORE_TIMEOUT
+                    each.member, RpcType.CUT_STORE, message, timeout=STORE_TIMEOUT, repeated=True
                 )
                 stored = control_pb2.CutStored.FromString(reply.pbody)
                 core.observe(stored.context)
@@ -201,11 +206,11 @@ class Cuts:
     def on_clock(self, request: Request) -> None:
         message = control_pb2.CutClock.FromString(request.pbody)
         self._core.observe_member(message.context)
-        self._core.serve(request, self._answer_clock(request))
+        self._repeated.serve(request, self._answer_clock)
 
-    async def _answer_clock(self, request: Request) -> None:
+    async def _answer_clock(self) -> control_pb2.CutClock:
         await self._learn_version()
-        request.reply(RpcType.CUT_CLOCK, self._clock_here())
+        return self._clock_here()
 
     async def _learn_version(self) -> None:
         """The last cut in the log, from before this process: no version is used twice in a log."""
@@ -246,10 +251,7 @@ class Cuts:
     def on_mark(self, request: Request) -> None:
         message = control_pb2.CutMark.FromString(request.pbody)
         self._core.observe_member(message.context)
-        self._core.serve(request, self._answer_mark(request, message))
-
-    async def _answer_mark(self, request: Request, message: control_pb2.CutMark) -> None:
-        request.reply(RpcType.CUT_MARK, await self._mark(message))
+        self._repeated.serve(request, partial(self._mark, message))
 
     async def _mark(self, message: control_pb2.CutMark) -> control_pb2.CutDone:
         core, wal, timestamp = self._core, self.wal, message.timestamp
@@ -327,10 +329,7 @@ class Cuts:
     def on_store(self, request: Request) -> None:
         message = control_pb2.CutStore.FromString(request.pbody)
         self._core.observe_member(message.context)
-        self._core.serve(request, self._answer_store(request, message))
-
-    async def _answer_store(self, request: Request, message: control_pb2.CutStore) -> None:
-        request.reply(RpcType.CUT_STORE, await self._store(message))
+        self._repeated.serve(request, partial(self._store, message))
 
     async def _store(self, message: control_pb2.CutStore) -> control_pb2.CutStored:
         wal = self.wal
