@@ -63,9 +63,11 @@ class UndefinedMap(InputError):
 
 
 class UndefinedSchema(InputError):
-    """There is no schema of this name."""
-
     sqlstate = "3F000"
+
+
+class UndefinedDatabase(InputError):
+    sqlstate = "3D000"
 
 
 class InvalidName(InputError):
@@ -211,8 +213,6 @@ class UndefinedStatement(InputError):
 
 
 class DuplicateStatement(InputError):
-    """A prepared statement of that name exists."""
-
     sqlstate = "42P05"
 
 

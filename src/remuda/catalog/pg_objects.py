@@ -34,6 +34,9 @@ HANDLERS: Final = {
     13901: "bitmaphandler",
 }
 """The functions behind access methods."""
+LANGUAGES: Final = {12: "internal"}
+DEFAULT_TABLESPACE: Final = 1663
+TABLESPACES: Final = {DEFAULT_TABLESPACE: "pg_default", 1664: "pg_global"}
 _SYSTEM_FIRST: Final = 14000
 
 

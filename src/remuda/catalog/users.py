@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Any, Final
@@ -54,11 +54,7 @@ class User:
 
     def has(self, role: Role, name: str) -> bool:
         """``name``: a map, the scope of a schema, or ``ALL``."""
-        for scope in (name, ALL, _scope_around(name)):
-            found = self.roles.get(scope)
-            if found is not None and (role in found or Role.ADMIN in found):
-                return True
-        return False
+        return held(self.roles, role, name)
 
     def require(self, role: Role, name: str) -> None:
         """Raises InsufficientPrivilege."""
@@ -68,6 +64,15 @@ class User:
     def sees(self, name: str) -> bool:
         """Whether the map may be shown at all: with any role on it."""
         return any(self.roles.get(scope) for scope in (name, ALL, _scope_around(name)))
+
+
+def held(roles: Mapping[str, Collection[Role]], role: Role, name: str) -> bool:
+    """Whether ``roles``, by scope, include ``role`` on ``name``: see ``User.has``."""
+    for scope in (name, ALL, _scope_around(name)):
+        found = roles.get(scope)
+        if found is not None and (role in found or Role.ADMIN in found):
+            return True
+    return False
 
 
 def schema_scope(namespace: str) -> str:

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from remuda.catalog.catalog import Catalog
+from remuda.catalog.roles import Roles
 from remuda.catalog.users import Role, User, lacking
 from remuda.datatypes.schema import MapSchema, Namespace, ViewDefinition
 from remuda.datatypes.sql import EnumType, SqlType
@@ -28,10 +29,18 @@ class Sight:
     find all of them; from then on it is not known which of them the statement names.
     """
 
-    def __init__(self, whole: Catalog, seen: Catalog, user: User | None) -> None:
+    def __init__(
+        self,
+        whole: Catalog,
+        seen: Catalog,
+        user: User | None,
+        users: Sequence[User] = (),
+    ) -> None:
+        """``users``: those that the user may know of."""
         self._whole = whole
         self._seen = seen
         self._user = user
+        self._users = users
         self._unseen: list[str] = []
         """Maps and views that the statement names and the user may not know."""
         self._recording = True
@@ -73,6 +82,14 @@ class Sight:
     def told(self) -> Catalog:
         self.listed = True
         return self._seen
+
+    def whole(self) -> Catalog:
+        self.listed = True
+        return self._whole
+
+    def roles(self) -> Roles:
+        self.listed = True
+        return Roles(tuple(self._users), self._user)
 
     def bound(
         self, text: str, types: Sequence[SqlType] | None, meaning: Meaning = PLAIN

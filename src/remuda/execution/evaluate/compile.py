@@ -30,6 +30,7 @@ from remuda.execution.evaluate.kernel import (
 from remuda.execution.evaluate.mathematics import MATHEMATICS
 from remuda.execution.evaluate.nested import OWN_NESTED, STRICT_NESTED
 from remuda.execution.evaluate.numbers import Value
+from remuda.execution.evaluate.privileges import PRIVILEGES
 from remuda.execution.evaluate.quoting import OWN_NULLS, QUOTING_STRICT
 from remuda.execution.evaluate.regex import REGEX_FUNCTIONS
 from remuda.execution.evaluate.sampling import sampled
@@ -75,6 +76,7 @@ STRICT: dict[str, Callable[[Call], Kernel]] = {
     **INTERVAL_FUNCTIONS,
     **ZONE_FUNCTIONS,
     **SESSION_ZONE_FUNCTIONS,
+    **PRIVILEGES,
     **STRICT_NESTED,
     "mod": arithmetic,
     "not": _negation,

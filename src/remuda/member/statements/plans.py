@@ -156,7 +156,7 @@ class Plans:
         shown, seen = catalog.shown, access.catalog(user)
         if meaning.temporary is not None:
             shown, seen = meaning.temporary.over(shown), meaning.temporary.over(seen)
-        sight = Sight(shown, seen, access.user(user))
+        sight = Sight(shown, seen, access.user(user), access.users(user))
         statement = await self._work(text, lambda: sight.bound(text, types, meaning))
         await self._statistics.refresh(_maps(statement))
         environment = self._environment(local)
@@ -180,7 +180,12 @@ class Plans:
         """A statement that was planned before, once more as it was before it was planned; of an
         EXPLAIN what it explains."""
         access = self._core.access
-        sight = Sight(self._core.catalog.shown, access.catalog(user), access.user(user))
+        sight = Sight(
+            self._core.catalog.shown,
+            access.catalog(user),
+            access.user(user),
+            access.users(user),
+        )
         found = await self._work(
             text, lambda: sight.bound(text, types or None, meaning.of(user or OWNER))
         )

@@ -32,6 +32,7 @@ from remuda.plan.functions import intervals as function_intervals
 from remuda.plan.functions import json as function_json
 from remuda.plan.functions import numbers as function_numbers
 from remuda.plan.functions import operators as function_operators
+from remuda.plan.functions import privileges as function_privileges
 from remuda.plan.functions import sampling as function_sampling
 from remuda.plan.functions import session_zone as function_session_zone
 from remuda.plan.functions import text as function_text
@@ -82,6 +83,7 @@ _FAMILIES: Final = (
     function_arrays,
     function_json,
     function_session_zone,
+    function_privileges,
 )
 """Each has FUNCTIONS and ALIASES. A new family: a module of that form, and its name here."""
 
@@ -114,6 +116,7 @@ INTERNAL: Final = (
     )
     | function_arrays.INTERNAL
     | function_session_zone.INTERNAL
+    | function_privileges.INTERNAL
 )
 """Names that only the binder writes."""
 

@@ -9,9 +9,12 @@ from remuda.catalog.catalog import Catalog
 from remuda.catalog.definition_text import definition_of
 from remuda.catalog.pg_objects import (
     DATABASE_OID,
+    DEFAULT_TABLESPACE,
     HEAP,
+    LANGUAGES,
     OWNER_OID,
     PG_CATALOG_OID,
+    TABLESPACES,
     Relation,
     comments,
     index_text,
@@ -49,7 +52,6 @@ from remuda.session.system.sequences import pg_sequence, with_generated, with_id
 from remuda.sql.definitions.constraints import condition_columns
 
 UTF8: Final = 6
-DEFAULT_TABLESPACE: Final = 1663
 NO_LIMIT: Final = -1
 """Of connections, of statistics: PostgreSQL's number for none."""
 
@@ -286,7 +288,7 @@ def pg_indexes(catalog: Catalog) -> Iterator[Row]:
 
 
 def pg_tablespace(_catalog: Catalog) -> Iterator[Row]:
-    for oid, name in (DEFAULT_TABLESPACE, "pg_default"), (1664, "pg_global"):
+    for oid, name in TABLESPACES.items():
         yield row("pg_tablespace", oid=oid, spcname=name, spcowner=OWNER_OID)
 
 
@@ -312,7 +314,8 @@ def pg_enum(catalog: Catalog) -> Iterator[Row]:
 
 
 def pg_language(_catalog: Catalog) -> Iterator[Row]:
-    yield row("pg_language", oid=12, lanname="internal", lanowner=OWNER_OID)
+    for oid, name in LANGUAGES.items():
+        yield row("pg_language", oid=oid, lanname=name, lanowner=OWNER_OID)
 
 
 def pg_get_keywords(_catalog: Catalog) -> Iterator[Row]:

@@ -1,16 +1,12 @@
-"""GRANT and REVOKE: the roles on maps that stand for the privileges that a statement names.
-
-SELECT is ``read``; INSERT, UPDATE, DELETE and TRUNCATE are ``write``. USAGE and UPDATE of a
-sequence are ``write``. CREATE in a schema is ``admin`` of its maps. Everybody has USAGE of schemas,
-CONNECT and TEMPORARY.
-"""
+"""GRANT and REVOKE: the roles on maps that stand for the privileges that a statement names."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from remuda.catalog.users import ALL, Role, schema_scope
+from remuda.catalog.privileges import DATABASE, SCHEMA, SEQUENCE, TABLE
+from remuda.catalog.users import ALL, schema_scope
 from remuda.datatypes.schema import MapSchema, ViewDefinition
 from remuda.errors import (
     InvalidGrant,
@@ -26,34 +22,13 @@ from remuda.sql.text.suggest import did_you_mean
 from remuda.sql.trees.names import Name
 from remuda.sql.trees.privileges import ObjectKind, PrivilegeTree
 
-_TABLE: Final[dict[str, Role | None]] = {
-    "select": Role.READ,
-    "insert": Role.WRITE,
-    "update": Role.WRITE,
-    "delete": Role.WRITE,
-    "truncate": Role.WRITE,
-    "references": None,
-    "trigger": None,
-}
-_SEQUENCE: Final[dict[str, Role | None]] = {
-    "usage": Role.WRITE,
-    "select": Role.READ,
-    "update": Role.WRITE,
-}
-_SCHEMA: Final[dict[str, Role | None]] = {"usage": None, "create": Role.ADMIN}
-_DATABASE: Final[dict[str, Role | None]] = {
-    "connect": None,
-    "temporary": None,
-    "temp": None,
-    "create": Role.ADMIN,
-}
 _PRIVILEGES: Final = {
-    ObjectKind.TABLE: _TABLE,
-    ObjectKind.TABLES_IN_SCHEMA: _TABLE,
-    ObjectKind.SEQUENCE: _SEQUENCE,
-    ObjectKind.SEQUENCES_IN_SCHEMA: _SEQUENCE,
-    ObjectKind.SCHEMA: _SCHEMA,
-    ObjectKind.DATABASE: _DATABASE,
+    ObjectKind.TABLE: TABLE,
+    ObjectKind.TABLES_IN_SCHEMA: TABLE,
+    ObjectKind.SEQUENCE: SEQUENCE,
+    ObjectKind.SEQUENCES_IN_SCHEMA: SEQUENCE,
+    ObjectKind.SCHEMA: SCHEMA,
+    ObjectKind.DATABASE: DATABASE,
 }
 _EVERY: Final = frozenset().union(*_PRIVILEGES.values())
 

@@ -8,16 +8,15 @@ from __future__ import annotations
 from functools import cache
 from typing import Final
 
-from remuda.catalog.pg_objects import OWNER_OID
-from remuda.catalog.system_relations import OWNER
 from remuda.errors import UndefinedFunction
 from remuda.plan.expression import Expression
-from remuda.sql.expressions import sequence_functions, system_functions
+from remuda.sql.expressions import privilege_functions, sequence_functions, system_functions
 from remuda.sql.expressions.expressions import ExpressionBinder, register_call
 from remuda.sql.parsing.parser import parse
 from remuda.sql.trees import ast
 from remuda.sql.trees.syntax import QueryTree
 
+assert privilege_functions
 assert sequence_functions
 assert system_functions
 """Importing them registers their functions, which some expressions here use."""
@@ -26,12 +25,6 @@ _VISIBLE: Final = (
     "type", "function", "collation", "conversion", "operator", "opclass", "opfamily",
     "statistics_obj", "ts_config", "ts_dict", "ts_parser", "ts_template",
 )  # fmt: skip
-_PRIVILEGES: Final = {
-    "table": 2, "schema": 2, "database": 2, "function": 2, "sequence": 2, "any_column": 2,
-    "type": 2, "language": 2, "tablespace": 2, "server": 2, "foreign_data_wrapper": 2,
-    "column": 3,
-}  # fmt: skip
-"""Kinds of objects and the least number of arguments; a user may stand before them."""
 
 _MAP_BYTES: Final = """coalesce((
     SELECT "$m".bytes FROM (SELECT name AS "$name", bytes FROM sys.maps) AS "$m"
@@ -70,12 +63,6 @@ def _size_pretty() -> str:
 
 MACROS: Final[dict[tuple[str, int], str]] = {
     **{(f"pg_{what}_is_visible", 1): "($1 IS NOT NULL)" for what in _VISIBLE},
-    **{
-        (f"has_{what}_privilege", count): "true"
-        for what, least in _PRIVILEGES.items()
-        for count in (least, least + 1)
-    },
-    **{("pg_has_role", count): "true" for count in (2, 3)},
     ("row_security_active", 1): "false",
     ("pg_is_in_recovery", 0): "false",
     ("pg_relation_is_publishable", 1): "false",
@@ -96,7 +83,7 @@ MACROS: Final[dict[tuple[str, int], str]] = {
     ),
     ("pg_encoding_max_length", 1): "CASE $1 WHEN 6 THEN 4 WHEN 0 THEN 1 END",
     ("pg_get_userbyid", 1): (
-        f"CASE WHEN $1 = {OWNER_OID} THEN '{OWNER}' ELSE 'unknown (OID=' || $1 || ')' END"
+        "CASE WHEN $1 IS NOT NULL THEN coalesce(pg_role_name($1), 'unknown (OID=' || $1 || ')') END"
     ),
     ("pg_get_expr", 2): "$1::text",
     ("pg_get_expr", 3): "$1::text",

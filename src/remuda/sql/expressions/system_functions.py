@@ -54,6 +54,7 @@ from remuda.sql.scope.object_names import (
 )
 from remuda.sql.scope.resolution import current, searched
 from remuda.sql.scope.routines import routines
+from remuda.sql.scope.statements import roles_known
 from remuda.sql.trees import ast
 from remuda.sql.trees.syntax import QueryTree
 
@@ -153,6 +154,11 @@ def _views(holder: Holder) -> dict[int, str]:
     }
 
 
+def _role_name(binder: ExpressionBinder, nodes: list[ast.Node], _node: ast.Node) -> Expression:
+    known = {role.oid: role.name for role in roles_known(binder.context.catalog).listed}
+    return _looked_up(_number(binder, nodes[0]), known)
+
+
 def _map_names(holder: Holder) -> dict[int, str]:
     return {schema.oid: schema.name for schema in holder.maps}
 
@@ -162,7 +168,7 @@ def _index_names(holder: Holder) -> dict[int, str]:
 
 
 def _kinds(holder: Holder) -> dict[int, str]:
-    found = {r.oid: {"r": "table", "v": "view"}[r.kind] for r in relations(holder)}
+    found = {r.oid: {"r": "table", "v": "view", "S": "sequence"}[r.kind] for r in relations(holder)}
     return {**found, **{index.oid: "index" for index in indexes(holder)}}
 
 
@@ -519,6 +525,7 @@ FUNCTIONS: Final[dict[str, tuple[tuple[int, ...], Function]]] = {
     "col_description": ((2,), _column_comment),
     **{f"to_{kind}": ((1,), _to_object(kind)) for kind in OBJECTS},
     "pg_get_serial_sequence": ((2,), _serial_sequence),
+    "pg_role_name": ((1,), _role_name),
     "pg_map_name": ((1,), _by_oid(_map_names)),
     "pg_index_name": ((1,), _by_oid(_index_names)),
     "pg_relation_exists": ((1,), _exists),

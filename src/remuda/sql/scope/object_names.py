@@ -12,10 +12,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
-from remuda.catalog.pg_objects import OWNER_OID, indexes, relations, schemas
+from remuda.catalog.pg_objects import indexes, relations, schemas
 from remuda.catalog.pg_routines import pg_operators
 from remuda.catalog.pg_types import OBJECTS, PG_TYPES, VECTORS
-from remuda.catalog.system_relations import DATABASE, OWNER, PG_CATALOG, SYSTEM, SystemRelation
+from remuda.catalog.system_relations import DATABASE, PG_CATALOG, SYSTEM, SystemRelation
 from remuda.catalog.temporary import as_listed, own_schema
 from remuda.datatypes.identifiers import name_parts, quoted_name, written_parts
 from remuda.datatypes.schema import PG_TEMP, ViewDefinition
@@ -37,7 +37,7 @@ from remuda.sql.scope.context import Context
 from remuda.sql.scope.enum_names import find_enum
 from remuda.sql.scope.resolution import KEPT_PATH, Kept, Place, Reference, find_any, searched
 from remuda.sql.scope.routines import routines
-from remuda.sql.scope.statements import told
+from remuda.sql.scope.statements import roles_known, told
 from remuda.sql.text.suggest import did_you_mean
 from remuda.sql.trees import ast
 
@@ -88,8 +88,9 @@ def _schemas(context: Context) -> _Named:
         yield oid, "", name
 
 
-def _roles(_context: Context) -> _Named:
-    yield OWNER_OID, "", OWNER
+def _roles(context: Context) -> _Named:
+    for role in roles_known(context.catalog).listed:
+        yield role.oid, "", role.name
 
 
 _LISTED: Final[dict[str, tuple[Callable[[Context], _Named], str, type[RemudaError]]]] = {
@@ -251,6 +252,15 @@ def number(context: Context, kind: str, text: str, node: ast.Node | None) -> int
         return found
     if kind == "regtype":
         raise context.error(UndefinedType, f'type "{text}" does not exist', node)
+    if kind == "regclass" and len(parts := name_parts(text)) > 1:
+        known_schemas = {PG_TEMP, *(name for _, _, name in _schemas(context))}
+        if parts[-2] not in known_schemas:
+            raise context.error(
+                UndefinedSchema,
+                f'schema "{parts[-2]}" does not exist',
+                node,
+                hint=did_you_mean(parts[-2], known_schemas),
+            )
     listed, what, undefined = _LISTED[kind]
     known = [name for _, _, name in listed(context)]
     raise context.error(

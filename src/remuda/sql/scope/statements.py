@@ -8,6 +8,7 @@ from enum import Enum
 from typing import ClassVar, Literal, Protocol, TypeAlias, runtime_checkable
 
 from remuda.catalog.edits import Edit
+from remuda.catalog.roles import EVERYBODY_IS_THE_OWNER, Roles
 from remuda.catalog.users import Role
 from remuda.copying.options import CopyOptions
 from remuda.datatypes.index import IndexDefinition
@@ -58,6 +59,22 @@ def told(catalog: CatalogReader) -> CatalogReader:
     """What may be told of it to whoever sent the statement: for hints and functions that look
     names up."""
     return catalog.told() if isinstance(catalog, DiscreetReader) else catalog
+
+
+@runtime_checkable
+class RoleReader(Protocol):
+    """A ``CatalogReader`` that knows for whom it is read."""
+
+    def whole(self) -> CatalogReader:
+        """All of it: names of relations that the user may not see are in it, too."""
+        ...
+
+    def roles(self) -> Roles: ...
+
+
+def roles_known(catalog: CatalogReader) -> Roles:
+    """The roles that whoever sent the statement may know of."""
+    return catalog.roles() if isinstance(catalog, RoleReader) else EVERYBODY_IS_THE_OWNER
 
 
 @dataclass(frozen=True, slots=True)
