@@ -41,8 +41,9 @@ copies of the sequence's state have its end. They are not given back: a statemen
 is rolled back, leaves a gap. With CACHE 1 numbers ascend in the order of time over all members.
 With CACHE n a member keeps the rest of n numbers for its next statements, so numbers of different
 members interleave. When `setval` or ALTER SEQUENCE returns, no member gives out numbers any more
-that it took before. A statement that loses a member after its `setval` ends with 08007 and is not
-repeated: read `last_value` then. A statement takes the numbers of all its rows at once ([decision
+that it took before. A lost message is repeated and counts once. A query that loses a member after
+its `setval` ends with 08007 and is not repeated: read `last_value` then. A statement takes the
+numbers of all its rows at once ([decision
 0081](decisions/0081-sequences-are-maps-of-one-entry.md)). If all copies of the state are lost,
 `nextval` fails (55000) until `ALTER SEQUENCE s RESTART WITH n` gives a number that no row has.
 """

@@ -3,7 +3,14 @@
 from __future__ import annotations
 
 from remuda.datatypes.schema import SequenceOptions
-from remuda.datatypes.sequences import NumberBlock, SequenceState, initial, taken
+from remuda.datatypes.sequences import (
+    NumberBlock,
+    SequenceState,
+    following,
+    initial,
+    is_later,
+    taken,
+)
 from remuda.errors import SequenceExhausted
 from remuda.transaction.number_blocks import (
     Ask,
@@ -47,6 +54,16 @@ def test_a_cycle_begins_again_at_its_other_end() -> None:
     assert (first.first, first.count, first.last) == (9, 3, 1)
     _, again = taken(down, state, 5)
     assert again.first == 9
+
+
+def test_generations_ascend_whatever_their_tags() -> None:
+    first, other = following(1, 2**31 - 1), following(1, 5)
+    assert first > other > 1
+    assert not is_later(first, other)
+    assert not is_later(other, first)
+    second = following(first, 0)
+    assert second > first
+    assert is_later(second, other)
 
 
 def test_those_who_wait_share_one_question() -> None:

@@ -19,6 +19,8 @@ RANGES: Final = {
 }
 """Types by name, with their least and greatest number."""
 
+TAG_BITS: Final = 31
+
 
 @dataclass(frozen=True, slots=True)
 class SequenceState:
@@ -49,6 +51,17 @@ class NumberBlock:
             return self, None
         rest = replace(self, first=self.first + count * self.increment, count=self.count - count)
         return replace(self, count=count), rest
+
+
+def following(generation: int, tag: int) -> int:
+    """The next generation, which carries the ``tag`` of the request that begins it: its owner knows
+    the request again when it is repeated."""
+    return ((generation >> TAG_BITS) + 1 << TAG_BITS) + tag
+
+
+def is_later(generation: int, other: int) -> bool:
+    """Whether at least one more generation began before ``generation`` than before ``other``."""
+    return generation >> TAG_BITS > other >> TAG_BITS
 
 
 def initial(options: SequenceOptions, generation: int = 1) -> SequenceState:

@@ -16,9 +16,12 @@ from typing import Final, TypeAlias
 from remuda.cluster.lease import takeover_delay
 from remuda.datatypes.schema import MapSchema, SequenceOptions
 from remuda.datatypes.sequences import (
+    TAG_BITS,
     NumberBlock,
     SequenceState,
+    following,
     initial,
+    is_later,
     taken,
 )
 from remuda.errors import (
@@ -32,7 +35,7 @@ from remuda.errors import (
 )
 from remuda.limits import CLOCK_DRIFT
 from remuda.member.base.core import Core
-from remuda.member.base.peers import REQUEST_TIMEOUT, Peers
+from remuda.member.base.peers import Peers
 from remuda.member.maps.maps import Maps
 from remuda.member.maps.open_map import OpenMap
 from remuda.member.transactions.small_writes import SmallWrite
@@ -57,7 +60,7 @@ from remuda.transaction.own_writes import Key, Row
 PATIENCE: Final = 30.0
 """Seconds for which a request is repeated while members are lost and views change."""
 ANSWER_TIMEOUT: Final = 5.0
-"""Seconds after which a request that may be repeated is."""
+"""Seconds after which a request is repeated."""
 PAUSE: Final = 0.02
 PAUSE_MAX: Final = 0.5
 
@@ -71,6 +74,31 @@ class NewState:
 
     last_value: int | None = None
     is_called: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _Setting:
+    """Sets a state of one ``generation``."""
+
+    new: NewState
+    generation: int
+    following: int
+
+    def request(self, found: OpenMap) -> control_pb2.SequenceRequest:
+        message = _request(found.schema)
+        message.generation, message.next_generation = self.generation, self.following
+        message.is_called = self.new.is_called
+        if self.new.last_value is not None:
+            message.last_value = self.new.last_value
+        return message
+
+
+@dataclass(slots=True)
+class _Tries:
+    """Of one request."""
+
+    unanswered: bool = False
+    """Whether one of them may have had its effect without an answer."""
 
 
 class Sequences:
@@ -132,7 +160,7 @@ class Sequences:
         event: Granted | Failed
         try:
             # A block whose answer is lost is skipped: no number of it was given out.
-            answer = await self._answered(sequence, request, repeats=True)
+            answer = await self._answered(sequence, request)
             event = _granted(self._opened(sequence).schema, answer)
         except RemudaError as error:
             event = Failed(sequence, error)
@@ -149,20 +177,18 @@ class Sequences:
         self,
         map_id: int,
         request: Callable[[OpenMap], control_pb2.SequenceRequest],
-        *,
-        repeats: bool,
+        tries: _Tries | None = None,
     ) -> Answer:
-        """The owner's answer. A request that had no effect is sent again, and one that may have had
-        it if it ``repeats``."""
+        """The owner's answer. The request is sent again until there is one."""
         clock = self._core.world.clock
         deadline, pause = clock.monotonic() + PATIENCE, PAUSE
         while True:
             try:
-                timeout = ANSWER_TIMEOUT if repeats else REQUEST_TIMEOUT
-                return await self._asked(self._opened(map_id), request, timeout)
+                return await self._asked(self._opened(map_id), request)
             except TransientError as error:
-                again = repeats or not error.may_have_run
-                if not again or clock.monotonic() + pause > deadline:
+                if tries is not None:
+                    tries.unanswered |= error.may_have_run
+                if clock.monotonic() + pause > deadline:
                     raise
             await asyncio.sleep(pause)
             pause = min(2 * pause, PAUSE_MAX)
@@ -171,7 +197,6 @@ class Sequences:
         self,
         found: OpenMap,
         request: Callable[[OpenMap], control_pb2.SequenceRequest],
-        timeout: float,
     ) -> Answer:
         core = self._core
         await core.until_ready()
@@ -181,7 +206,7 @@ class Sequences:
         if owner == core.number:
             return await self._here(found, message)
         core.require_reached(owner)
-        reply = await self._peers.request(owner, RpcType.SEQUENCE, message, timeout=timeout)
+        reply = await self._peers.request(owner, RpcType.SEQUENCE, message, timeout=ANSWER_TIMEOUT)
         answer = control_pb2.SequenceAnswer.FromString(reply.pbody)
         core.observe(answer.context)
         return answer
@@ -190,36 +215,26 @@ class Sequences:
 
     async def state(self, schema: MapSchema) -> SequenceState | None:
         """As the owner has it now; None: it was never made, or was lost."""
-        answer = await self._answered(
-            schema.map_id, lambda found: _request(found.schema), repeats=True
-        )
-        return _state(answer)
+        return _state(await self._answered(schema.map_id, lambda found: _request(found.schema)))
 
     async def set(self, map_id: int, new: NewState) -> None:
         """Set the state, or make it. When this returns no member gives out numbers any more that
         were taken before. Raises OutcomeUnknown."""
         while True:
-            answer = await self._answered(
-                map_id, lambda found: _request(found.schema), repeats=True
-            )
-            generation = answer.generation
-
-            def request(
-                found: OpenMap, generation: int = generation
-            ) -> control_pb2.SequenceRequest:
-                message = _request(found.schema, generation=generation, is_called=new.is_called)
-                if new.last_value is not None:
-                    message.last_value = new.last_value
-                return message
-
+            answer = await self._answered(map_id, lambda found: _request(found.schema))
+            tag = self._core.world.chance.bits(TAG_BITS)
+            setting = _Setting(new, answer.generation, following(answer.generation, tag))
+            tries = _Tries()
             try:
-                answer = await self._answered(map_id, request, repeats=False)
+                answer = await self._answered(map_id, setting.request, tries)
             except TransientError as error:
-                if not error.may_have_run:
+                if not tries.unanswered:
                     raise
-                raise _unknown(error) from error
+                raise _unknown(error.message, error.member) from error
             if not answer.refused:
                 break
+            if tries.unanswered and is_later(answer.generation, setting.following):
+                raise _unknown("its answer was lost, and another statement has set it since")
         await self._void_everywhere(map_id, answer.generation)
 
     async def _void_everywhere(self, map_id: int, generation: int) -> None:
@@ -330,28 +345,19 @@ def _changed(
     if not message.HasField("generation"):
         return state
     generation = 0 if state is None else state.generation
-    if message.generation != generation:
-        answer.refused = True
+    if message.generation != generation:  # perhaps it was set by this very request, before
+        answer.refused = message.next_generation != generation
         return state
     if message.HasField("last_value"):
-        return SequenceState(message.last_value, message.is_called, generation + 1)
+        return SequenceState(message.last_value, message.is_called, message.next_generation)
     if state is None:
-        return initial(options)
-    return SequenceState(state.last_value, state.is_called, generation + 1)
+        return initial(options, message.next_generation)
+    return SequenceState(state.last_value, state.is_called, message.next_generation)
 
 
-def _request(
-    schema: MapSchema,
-    take: int | None = None,
-    generation: int | None = None,
-    is_called: bool | None = None,
-) -> control_pb2.SequenceRequest:
+def _request(schema: MapSchema, take: int | None = None) -> control_pb2.SequenceRequest:
     return control_pb2.SequenceRequest(
-        map_id=schema.map_id,
-        schema_version=schema.version,
-        take=take,
-        generation=generation,
-        is_called=is_called,
+        map_id=schema.map_id, schema_version=schema.version, take=take
     )
 
 
@@ -379,11 +385,11 @@ def lost_state(name: str) -> NumberNotDefined:
     )
 
 
-def _unknown(cause: RemudaError) -> OutcomeUnknown:
+def _unknown(reason: str, member: str = "") -> OutcomeUnknown:
     return OutcomeUnknown(
-        f"it is not known whether the sequence was set: {cause.message}",
+        f"it is not known whether the sequence was set: {reason}",
         hint="Read last_value of the sequence, then set it again if need be.",
-        member=cause.member,
+        member=member,
     )
 
 

@@ -1603,7 +1603,7 @@ class KeyedWriteRequest(_message.Message):
     def __init__(self, context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., query_id: _Optional[_Union[_common_pb2.QueryId, _Mapping]] = ..., write: _Optional[bytes] = ..., parameters: _Optional[bytes] = ...) -> None: ...
 
 class SequenceRequest(_message.Message):
-    __slots__ = ("context", "map_id", "schema_version", "take", "generation", "last_value", "is_called")
+    __slots__ = ("context", "map_id", "schema_version", "take", "generation", "last_value", "is_called", "next_generation")
     CONTEXT_FIELD_NUMBER: _ClassVar[int]
     MAP_ID_FIELD_NUMBER: _ClassVar[int]
     SCHEMA_VERSION_FIELD_NUMBER: _ClassVar[int]
@@ -1611,6 +1611,7 @@ class SequenceRequest(_message.Message):
     GENERATION_FIELD_NUMBER: _ClassVar[int]
     LAST_VALUE_FIELD_NUMBER: _ClassVar[int]
     IS_CALLED_FIELD_NUMBER: _ClassVar[int]
+    NEXT_GENERATION_FIELD_NUMBER: _ClassVar[int]
     context: _common_pb2.Context
     map_id: int
     schema_version: int
@@ -1618,7 +1619,8 @@ class SequenceRequest(_message.Message):
     generation: int
     last_value: int
     is_called: bool
-    def __init__(self, context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., map_id: _Optional[int] = ..., schema_version: _Optional[int] = ..., take: _Optional[int] = ..., generation: _Optional[int] = ..., last_value: _Optional[int] = ..., is_called: _Optional[bool] = ...) -> None: ...
+    next_generation: int
+    def __init__(self, context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., map_id: _Optional[int] = ..., schema_version: _Optional[int] = ..., take: _Optional[int] = ..., generation: _Optional[int] = ..., last_value: _Optional[int] = ..., is_called: _Optional[bool] = ..., next_generation: _Optional[int] = ...) -> None: ...
 
 class SequenceAnswer(_message.Message):
     __slots__ = ("context", "generation", "last_value", "is_called", "first", "count", "increment", "refused")
