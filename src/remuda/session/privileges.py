@@ -60,16 +60,24 @@ class Need:
     name: str
     owner: str = ""
     """The map whose column owns the sequence ``name``: the role on that map is enough."""
+    other: Role | None = None
+    """A role that is enough as well."""
 
 
 def check_needs(user: User, needs: Iterable[Need]) -> None:
     """Raises InsufficientPrivilege."""
     for need in needs:
         if need.role is not None:
-            if not need.owner or not user.has(need.role, need.owner):
+            if not _has(user, need, need.role) and not (
+                need.other and _has(user, need, need.other)
+            ):
                 user.require(need.role, need.name)
         elif not user.sees(need.name) and not (need.owner and user.sees(need.owner)):
             raise lacking(user.name, Role.READ, need.name)
+
+
+def _has(user: User, need: Need, role: Role) -> bool:
+    return user.has(role, need.name) or bool(need.owner and user.has(role, need.owner))
 
 
 def needs_of(statement: BoundStatement, catalog: Catalog) -> tuple[Need, ...]:
@@ -176,9 +184,18 @@ def _owners(edits: Iterable[Edit], catalog: Catalog) -> dict[str, str]:
     }
 
 
-def need_of_sequence(role: Role, schema: MapSchema, catalog: Catalog) -> Need:
+def need_of_sequence(
+    schema: MapSchema, catalog: Catalog, role: Role, other: Role | None = None
+) -> Need:
     owner = catalog.owner(schema)
-    return Need(role, schema.name, "" if owner is None else owner.name)
+    return Need(role, schema.name, "" if owner is None else owner.name, other)
+
+
+def need_of_call(call: SequenceCall, schema: MapSchema, catalog: Catalog) -> Need:
+    """USAGE, which is the role ``write``, lets users call ``currval`` as SELECT does."""
+    if call.function == CURRVAL:
+        return need_of_sequence(schema, catalog, Role.READ, Role.WRITE)
+    return need_of_sequence(schema, catalog, Role.WRITE)
 
 
 def _names(edit: Edit, catalog: Catalog) -> Iterator[str]:
@@ -209,7 +226,7 @@ def _reads(plan: Logical, catalog: Catalog, but: int | None = None) -> Iterator[
     for node in operators_of(plan):
         match node:
             case Scan(schema=schema) if schema.sequence is not None:
-                yield need_of_sequence(Role.READ, schema, catalog)
+                yield need_of_sequence(schema, catalog, Role.READ)
             case Scan(schema=schema) if schema.map_id != but:
                 yield Need(Role.READ, schema.name)
             case Supplied(definition=Recursion(base=base, step=step, calls=calls)):
@@ -219,7 +236,7 @@ def _reads(plan: Logical, catalog: Catalog, but: int | None = None) -> Iterator[
                 for call in calls:
                     found = catalog.find_id(call.map_id) if call.map_id else None
                     if found is not None:
-                        yield need_of_sequence(role_of(call), found, catalog)
+                        yield need_of_call(call, found, catalog)
 
 
 def _maps_of(view: ViewDefinition, catalog: Catalog) -> Iterator[str]:
@@ -230,10 +247,6 @@ def _maps_of(view: ViewDefinition, catalog: Catalog) -> Iterator[str]:
             yield name
         else:
             yield from _maps_of(inner, catalog)
-
-
-def role_of(call: SequenceCall) -> Role:
-    return Role.READ if call.function == CURRVAL else Role.WRITE
 
 
 def visible(catalog: Catalog, user: User) -> Catalog:

@@ -24,7 +24,7 @@ from remuda.member.base.core import Core
 from remuda.member.sequences.states import NewState, Sequences
 from remuda.member.sessions.statement import Statement
 from remuda.plan.sequence_calls import CURRVAL, LASTVAL, NEXTVAL, SETVAL, SequenceCall
-from remuda.session.privileges import check_needs, need_of_sequence, role_of
+from remuda.session.privileges import check_needs, need_of_call
 from remuda.transaction.number_blocks import StatementNumbers
 
 TAKEN_MAX: Final = 65_536
@@ -191,7 +191,7 @@ class _Work:
             raise WrongObjectType(f'"{found.name}" is not a sequence')
         user = self.core.access.user(self.statement.user)
         if user is not None:
-            check_needs(user, [need_of_sequence(role_of(call), found, seen)])
+            check_needs(user, [need_of_call(call, found, seen)])
         return found
 
     def places(self, call: SequenceCall) -> np.ndarray:

@@ -12,7 +12,7 @@ from remuda.plan.sequence_calls import CURRVAL, LASTVAL, NEXTVAL, SETVAL, has_ca
 from remuda.sql.expressions.calls import function_name
 from remuda.sql.expressions.expressions import ExpressionBinder, register_call
 from remuda.sql.scope.context import Context
-from remuda.sql.scope.object_names import number
+from remuda.sql.scope.object_names import as_number, number
 from remuda.sql.trees import ast
 
 _COUNTS = {NEXTVAL: (1,), CURRVAL: (1,), LASTVAL: (0,), SETVAL: (2, 3)}
@@ -45,8 +45,9 @@ def refuse_calls(context: Context, bound: Expression, clause: str, node: ast.Nod
 
 
 def _sequence(binder: ExpressionBinder, node: ast.Node) -> Expression:
-    """The argument that says which sequence: a name, or an OID that a query computes. A constant
-    name becomes one that is read along ``KEPT_PATH``, as those of defaults are."""
+    """The argument that says which sequence: a name, or an OID that a query computes, which may
+    find it by its name along the path of the context. A constant name becomes one that is read
+    along ``KEPT_PATH``, as those of defaults are."""
     written = node.operand if isinstance(node, ast.Cast) and _is_regclass(node) else node
     if isinstance(written, ast.Literal) and written.is_string:
         text = str(written.this)
@@ -57,7 +58,9 @@ def _sequence(binder: ExpressionBinder, node: ast.Node) -> Expression:
     if isinstance(bound, Literal) and isinstance(bound.value, str):
         return Literal(VARCHAR, sql_name(sequence_named(binder.context, bound.value, node)))
     if bound.type.is_text:
-        return bound
+        if not binder.context.catalog.names():
+            return bound
+        return as_number(binder.context, "regclass", bound, required=True)
     return binder.convert.implicit(bound, BIGINT, node)
 
 
