@@ -31,6 +31,7 @@ def test_seeds() -> None:
 
 
 @pytest.mark.soak
+@pytest.mark.timeout(3600)
 def test_many_seeds() -> None:
     for seed in range(1000, 11_000):
         run(seed)

@@ -41,6 +41,7 @@ def test_seeds(mode: SyncMode, grain: Grain) -> None:
 
 
 @pytest.mark.soak
+@pytest.mark.timeout(3600)
 def test_many_seeds() -> None:
     for seed in range(1000, 11_000):
         mode = [SyncMode.FSYNC, SyncMode.OS, SyncMode.NONE][seed % 3]

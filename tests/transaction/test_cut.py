@@ -23,6 +23,7 @@ LATE_SEEDS = 20
 
 
 @pytest.mark.soak
+@pytest.mark.timeout(3600)
 def test_many_seeds() -> None:
     for seed in range(1000, 11_000):
         run(seed, ClusterWithCuts)

@@ -76,6 +76,7 @@ def test_members_keep_every_promise(seed: int) -> None:
 
 
 @pytest.mark.soak
+@pytest.mark.timeout(3600)
 @pytest.mark.parametrize("cluster", CLUSTERS)
 def test_machines_keep_every_promise_in_many_runs(cluster: type[Cluster]) -> None:
     for seed in range(1_000, 2_100):
@@ -83,6 +84,7 @@ def test_machines_keep_every_promise_in_many_runs(cluster: type[Cluster]) -> Non
 
 
 @pytest.mark.soak
+@pytest.mark.timeout(3600)
 def test_members_keep_every_promise_in_many_runs() -> None:
     for seed in range(1_000, 3_000):
         run(seed, ClusterOfPairs)

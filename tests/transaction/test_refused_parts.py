@@ -39,6 +39,7 @@ def test_refused_transactions_leave_nothing() -> None:
 
 
 @pytest.mark.soak
+@pytest.mark.timeout(3600)
 def test_many_refused_transactions() -> None:
     for seed in range(1000, 11_000):
         run(seed, FullBackups)

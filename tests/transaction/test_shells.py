@@ -29,6 +29,7 @@ def test_histories_are_strictly_serializable(seed: int) -> None:
 
 
 @pytest.mark.soak
+@pytest.mark.timeout(3600)
 def test_many_histories() -> None:
     for seed in range(2_000):
         run(seed)

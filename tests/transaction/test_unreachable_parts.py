@@ -33,6 +33,7 @@ def test_what_comes_back_is_settled_with_the_others() -> None:
 
 
 @pytest.mark.soak
+@pytest.mark.timeout(3600)
 def test_many_seeds() -> None:
     for seed in range(10_000, 30_000):
         run(seed, ReturningCluster)
