@@ -59,7 +59,8 @@ def test_a_forked_member_is_a_child_of_its_own(tmp_path: Path) -> None:
         assert os.getsid(process.pid) == process.pid
         process.send_signal(signal.SIGTERM)
         assert process.wait() == 0
-    assert json.loads(errors.read_text().splitlines()[-1])["event"] == "stopping"
+    events = [json.loads(line)["event"] for line in errors.read_text().splitlines()]
+    assert "stopping" in events
 
 
 @on_linux
@@ -91,6 +92,18 @@ def test_a_forked_member_keeps_the_descriptors_that_it_is_given_and_no_other() -
             assert process.wait() == 0
     finally:
         os.close(reading)
+
+
+@on_linux
+def test_members_are_forked_beside_a_spark_session(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A session leaves variables in the process of the tests, for all tests that follow."""
+    with member() as process:
+        told(process)
+    monkeypatch.setenv("SPARK_BUFFER_SIZE", "4711")
+    monkeypatch.setenv("PYSPARK_DRIVER_PYTHON", "python")
+    with member() as process:
+        assert told(process)["ready"] is True
+        assert FORK_SERVER in command_line(process)
 
 
 @pytest.mark.real_start

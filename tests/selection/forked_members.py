@@ -5,8 +5,9 @@ suite starts hundreds. ``ForkedStarts`` takes the place of that interpreter belo
 ``subprocess.Popen``. The member is a real process and a child of the test process, with its own
 number, signals, exit status and output. It runs ``remuda.member`` as ``python -P -m`` does.
 
-Started for real are: all other commands, members with an environment of their own (other than
-``REMUDA_*``), and those of tests with the mark ``real_start``, which are about the start itself.
+Started for real are: all other commands, members with an environment of their own (other than the
+variables of members and of Spark), and those of tests with the mark ``real_start``, which are about
+the start itself.
 """
 
 from __future__ import annotations
@@ -37,6 +38,9 @@ UNUSUAL = {
 """The arguments of ``Popen`` which must have these values for a fork."""
 WITHOUT_EFFECT = {"PYTHONSAFEPATH", "PYTHONUNBUFFERED", "PYTEST_CURRENT_TEST"}
 """Variables that a member started with ``-P`` does not depend on."""
+READ_LATER = ("REMUDA_", "SPARK_", "PYSPARK_")
+"""How variables begin that a member reads itself, or that a Spark session leaves in the process of
+the tests: no interpreter and no import of a member depends on them."""
 
 
 class ForkServer:
@@ -161,9 +165,9 @@ PIPES = ("p2cread", "p2cwrite", "c2pread", "c2pwrite", "errread", "errwrite")
 
 
 def _essential(environment: Mapping[str, str]) -> dict[str, str]:
-    """The variables on which more depends than the settings of a member, which it reads itself."""
+    """The variables on which the start of an interpreter may depend."""
     return {
         name: value
         for name, value in environment.items()
-        if name not in WITHOUT_EFFECT and not name.startswith("REMUDA_")
+        if name not in WITHOUT_EFFECT and not name.startswith(READ_LATER)
     }
