@@ -56,7 +56,8 @@ def test_a_query_hangs_together_in_no_circle(in_cluster, text):
         finally:
             gc.enable()
 
-    in_cluster(scenario, 2)
+    # A collection of all objects of the process stops both members: their leases must outlive it.
+    in_cluster(scenario, 2, heartbeat_timeout=90.0)
 
 
 def test_work_that_is_cancelled_before_it_begins_is_let_go(in_cluster):
