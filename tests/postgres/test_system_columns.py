@@ -95,6 +95,33 @@ def test_the_database_has_the_name_that_the_client_gave(connect, items, name):
     assert connection.execute(found + where).fetchone() == (4,)
 
 
+def test_names_may_begin_with_the_name_of_the_database(connect):
+    """dbt writes all of them so."""
+    shop, other = connect(dbname="shop"), connect(dbname="Other")
+    shop.execute("SET application_name = 'changed'")
+    shop.execute('CREATE TABLE "shop"."public"."named" (id BIGINT PRIMARY KEY)')
+    with shop.transaction():
+        shop.execute("INSERT INTO shop.public.named VALUES (1), (2)")
+        shop.execute("DELETE FROM shop.public.named AS n WHERE n.id = 2")
+    shop.execute("CREATE VIEW shop.public.seen AS SELECT id FROM shop.public.named")
+    read = 'SELECT id FROM "{}".public.named'
+    for connection, own, others in ((shop, "shop", "Other"), (other, "Other", "shop")):
+        for _ in range(2):  # planned, and from the cache
+            assert connection.execute(read.format(own)).fetchall() == [(1,)]
+            assert connection.execute(read.format("remuda")).fetchall() == [(1,)]
+            with pytest.raises(psycopg.errors.FeatureNotSupported, match="cross-database"):
+                connection.execute(read.format(others))
+        assert connection.execute("SELECT id FROM public.seen").fetchall() == [(1,)]
+        named = f"SELECT '\"{own}\".public.named'::regclass::text"
+        assert connection.execute(named).fetchone() == ("named",)
+        for text in ("DROP TABLE {}.public.named", "COMMENT ON TABLE {}.public.named IS 'x'"):
+            with pytest.raises(psycopg.errors.FeatureNotSupported, match="cross-database"):
+                connection.execute(text.format(f'"{others}"'))
+    assert "shop" not in shop.execute("SELECT pg_get_viewdef('seen'::regclass)").fetchone()[0]
+    shop.execute("DROP VIEW shop.public.seen")
+    shop.execute("DROP TABLE shop.public.named")
+
+
 def test_one_plan_serves_sessions_with_other_names(connect):
     text = "SELECT current_database(), count(*) FROM pg_database WHERE datname = current_database()"
     for name in ("one", "other", "one"):

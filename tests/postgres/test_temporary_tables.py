@@ -176,6 +176,29 @@ def test_on_commit(connect):
         run("SELECT * FROM b")
 
 
+def test_they_outlive_definitions_that_commit(connect):
+    """dbt adds columns to a table while its new rows are in a temporary one."""
+    mine = connect(autocommit=False, options="-c definitions_in_transactions=commit")
+    mine.execute("CREATE TEMP TABLE kept AS SELECT 1 AS id")
+    mine.execute("CREATE TEMP TABLE emptied (id INT) ON COMMIT DELETE ROWS")
+    mine.execute("INSERT INTO emptied VALUES (1)")
+    mine.execute("CREATE TABLE defined (id INT PRIMARY KEY)")
+    assert rows(mine, "SELECT id FROM kept") == [(1,)]
+    assert rows(mine, "SELECT id FROM emptied") == []
+    mine.execute("INSERT INTO kept VALUES (2)")
+    mine.rollback()  # to the definition
+    assert rows(mine, "SELECT id FROM kept") == [(1,)]
+    mine.execute("INSERT INTO kept VALUES (3)")
+    with pytest.raises(errors.DuplicateTable):  # bound, it fails the block and commits nothing
+        mine.execute("CREATE TABLE defined (id INT PRIMARY KEY)")
+    mine.rollback()
+    assert rows(mine, "SELECT id FROM kept") == [(1,)]
+    mine.execute("DROP TABLE defined")
+    mine.rollback()
+    mine.execute("DROP TABLE kept, emptied")
+    mine.commit()
+
+
 def test_definitions(connection):
     run = connection.execute
     run("CREATE TEMP TABLE d (n INT)")

@@ -92,17 +92,17 @@ class ClientSession:
 
     @cached_property
     def meaning(self) -> Meaning:
-        """Those of its settings that plans depend on."""
+        """The parts of it that plans depend on."""
         temporary = self.temporary
-        if not self.values and temporary is None:
+        if not self.values and temporary is None and self.database == DATABASE:
             return PLAIN
         value = self.values.get("search_path")
         path = PLAIN.path if value is None else path_of(value)
         if temporary is None or temporary.names is None:
-            return Meaning(self.zone, path)
+            return Meaning(self.zone, path, None, self.database)
         if PG_TEMP not in path:
             path = (PG_TEMP, *path)
-        return Meaning(self.zone, path, temporary.names)
+        return Meaning(self.zone, path, temporary.names, self.database)
 
     @property
     def rows_max(self) -> int | None:
@@ -141,6 +141,7 @@ class ClientSession:
         return ClientSession(
             values,
             prepared,
+            database=self.database,
             defaults=self.defaults,
             numbers=numbers,
             temporary=self.temporary,
@@ -169,6 +170,7 @@ class ClientSession:
             self.prepared,
             self.user,
             self.pid,
+            self.database,
             defaults=defaults,
             numbers=self.numbers,
             temporary=self.temporary,

@@ -287,7 +287,7 @@ def bound(
     the statement attached."""
     if len(text) > STATEMENT_LENGTH_MAX:
         raise LimitExceeded(f"a statement has at most {STATEMENT_LENGTH_MAX} characters")
-    zone, path, _ = meaning
+    zone, path, _, database = meaning
     plain = None if types else literal_insert(text, catalog, zone, path)
     if plain is not None:
         return plain
@@ -295,7 +295,7 @@ def bound(
         parsed = parse(text)
         if types is not None:
             check_count(parsed.parameters, len(types))
-        return in_zone(bind(parsed, catalog, types, zone, path), zone)
+        return in_zone(bind(parsed, catalog, types, zone, path, database=database), zone)
     except RemudaError as error:
         raise error.within(error.statement or text) from error.__cause__
     except RecursionError as problem:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
+from remuda.catalog.system_relations import DATABASE
 from remuda.catalog.temporary import TemporaryNames
 from remuda.datatypes.times.session_zones import UTC, zone_name
 from remuda.errors import CannotChangeSetting, InputError, NotSupported, UndefinedSetting
@@ -24,11 +25,12 @@ USER: Final = "$user"
 
 class Meaning(NamedTuple):
     """The settings of a session that plans depend on. ``path``: the schemas in which names are
-    searched, ``$user`` for the one called as the user."""
+    searched, ``$user`` for the one called as the user; ``database``: its name for the session."""
 
     zone: str = UTC
     path: tuple[str, ...] = DEFAULT_PATH
     temporary: TemporaryNames | None = None
+    database: str = DATABASE
 
     def of(self, user: str) -> Meaning:
         """With the name of the user in the path."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 
+from remuda.catalog.system_relations import DATABASE
 from remuda.datatypes.sql import SqlType
 from remuda.datatypes.times.session_zones import UTC, session_zone
 from remuda.errors import InvalidCursorDefinition, NotSupported, RemudaError
@@ -66,6 +67,7 @@ from remuda.sql.trees.cluster import (
 )
 from remuda.sql.trees.copy import CopyTree
 from remuda.sql.trees.cursors import CloseTree, FetchTree
+from remuda.sql.trees.names import Name
 from remuda.sql.trees.namespaces import (
     AlterSchemaTree,
     CommentSchemaTree,
@@ -132,15 +134,19 @@ def bind(
     parameter_types: Sequence[SqlType | None] | None = None,
     zone: str = UTC,
     path: tuple[str, ...] = DEFAULT_PATH,
+    *,
+    database: str = DATABASE,
 ) -> BoundStatement:
     """Resolve names and types. ``parameter_types`` are types that the client fixed; the others are
     inferred from where the parameters stand. ``zone``: that of the session, for literals;
-    ``path``: its search path.
+    ``path``: its search path; ``database``: its name of the database.
 
     Raises the InputErrors with position and suggestion, LimitExceeded for deep nesting.
     """
-    moments, types = session_zone(zone), parameter_types
-    context = Context(parsed.text, catalog, parsed.parameters, types, moments, path=path)
+    context = Context(
+        parsed.text, catalog, parsed.parameters, parameter_types, session_zone(zone),
+        path=path, database=database,
+    )  # fmt: skip
     try:
         return _bind(context, parsed)
     except RemudaError as error:
@@ -160,7 +166,26 @@ def _bind(context: Context, parsed: ParsedStatement) -> BoundStatement:
         case TruncateTree() as tree:
             return bind_truncate(context, tree)
         case _:
+            _check_databases(context, parsed.tree)
             return _bind_definition(context, parsed)
+
+
+def _check_databases(context: Context, tree: object) -> None:
+    """Refuse names in a definition that begin with the name of another database."""
+    if isinstance(tree, Name):
+        if tree.database and tree.database not in context.databases:
+            raise NotSupported(
+                "cross-database references are not implemented: "
+                f'"{tree.database}.{tree.schema}.{tree.text}"',
+                position=tree.position,
+                hint="Leave out the name of the database.",
+            )
+    elif isinstance(tree, tuple | list):
+        for part in tree:
+            _check_databases(context, part)
+    elif dataclasses.is_dataclass(tree):
+        for field in dataclasses.fields(tree):
+            _check_databases(context, getattr(tree, field.name))
 
 
 def _bind_definition(context: Context, parsed: ParsedStatement) -> BoundStatement:
@@ -327,9 +352,11 @@ def bind_arguments(
     *,
     zone: str = UTC,
     path: tuple[str, ...] = DEFAULT_PATH,
+    database: str = DATABASE,
 ) -> tuple[Expression, ...]:
     """The arguments of an EXECUTE in ``text``, constants of the parameters' ``types``."""
-    context = Context(text, catalog, 0, None, session_zone(zone), path=path)
+    moments = session_zone(zone)
+    context = Context(text, catalog, 0, None, moments, path=path, database=database)
     binder = ExpressionBinder(context, Scope(), Forbidding(context, "EXECUTE parameters"))
     return tuple(
         binder.convert.assigned(

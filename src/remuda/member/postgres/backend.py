@@ -102,7 +102,6 @@ class Backend:
         self._declared = DeclaredCursors(services.statements, client, outlet)
         parts = services.core, services.statements, services.plans
         self._turns = Turns(*parts, self._machine, outlet)
-        self._database = startup.database
         self.secret = secret
         self.input: CopyInput | None = None  # of the COPY FROM that runs
         self._named: ClientSession | None = None
@@ -143,7 +142,8 @@ class Backend:
         for name, value in startup.settings:
             setting = setting_of(name)
             defaults[setting.name.lower()] = checked(setting, value)
-        return self._client.session.with_defaults(defaults)
+        session = replace(self._client.session, database=startup.database)
+        return session.with_defaults(defaults)
 
     @property
     def _settings(self) -> ClientSession:
@@ -499,9 +499,7 @@ class Backend:
             partitions=None,
             local=False,
             page_rows=PAGE_ROWS,
-            session=replace(
-                session, user=user or session.user, pid=client.pid, database=self._database
-            ),
+            session=replace(session, user=user or session.user, pid=client.pid),
             transaction=transaction,
             lost=lost,
             takes_transactions=True,

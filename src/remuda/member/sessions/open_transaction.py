@@ -142,6 +142,7 @@ class OpenTransaction:
             values,
             session.prepared,
             session.user,
+            database=session.database,
             defaults=session.defaults,
             numbers=session.numbers,
             temporary=session.temporary,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
@@ -18,7 +19,7 @@ from remuda.member.cursors.named_cursor import NamedCursor
 from remuda.member.sessions.cursor_statements import CursorStatements
 from remuda.member.sessions.open_transaction import OpenTransaction
 from remuda.member.sessions.session import TransactionSessions
-from remuda.member.sessions.statement import Statement
+from remuda.member.sessions.statement import Client, Statement
 from remuda.rpc.client_channel import ClientChannel
 from remuda.rpc.messages import user_pb2
 from remuda.session.client_session import ClientSession
@@ -119,9 +120,14 @@ class Ended:
 
 class TransactionStatements:
     def __init__(
-        self, core: Core, sessions: TransactionSessions, cursors: CursorStatements
+        self,
+        core: Core,
+        sessions: TransactionSessions,
+        cursors: CursorStatements,
+        clients: Callable[[ClientChannel], Client | None],
     ) -> None:
         self._core = core
+        self._clients = clients
         self._sessions = sessions
         self._cursors = cursors
 
@@ -259,6 +265,10 @@ class TransactionStatements:
         following = statement.transaction
         assert following is not None
         following.local.update(transaction.local)
+        client = self._clients(statement.channel)
+        if client is not None:  # its temporary tables outlive a definition that fails as well
+            tables = statement.sent.temporary
+            client.goes_on_with(client.session.with_temporary(tables))
         return following
 
     @staticmethod

@@ -219,8 +219,8 @@ def _argument_values(
 ) -> tuple[PhysicalValue, ...]:
     """The values of EXECUTE's arguments. Raises InputErrors and DataErrors."""
     try:
-        zone, path, _ = meaning
-        found = bind_arguments(text, tree, types, catalog, zone=zone, path=path)
+        zone, path, _, database = meaning
+        found = bind_arguments(text, tree, types, catalog, zone=zone, path=path, database=database)
         bound_arguments = parts_in_zone(found, zone)
     except RemudaError as error:
         raise error.within(text) from error.__cause__

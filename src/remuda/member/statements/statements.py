@@ -150,23 +150,22 @@ class Statements(Wing):
         core.listeners.query_ended.add(self.gate.ended)
         self.uniques = UniqueChecks(core, membership, catalog, plans, self._runs, queries)
         own = TransactionChanges(core, transactions, keys, self.uniques)
-        implicit = ImplicitTransactions(core, queries, transactions)
+        alone = ImplicitTransactions(core, queries, transactions)
         keyed = KeyedStatements(core, self.by_key)
         self.short = ShortStatements(core, self, keyed, self.history)
-        self._writes = WriteStatements(
-            core, peers, commits, queries, self._runs, own, implicit, keyed
-        )
+        self._writes = WriteStatements(core, peers, commits, queries, self._runs, own, alone, keyed)
         self._copying = Copying(plans, self._runs, queries, self._writes, reading)
         self.spark = SparkStatements(core, hop, plans, self._runs)
         self._accept_lost = accept_lost
         self._answered_above: dict[type, Answering] = {}
         of_cursors = QueriesOfCursors(queries, hop, self._runs.start, self._runs.active)
-        self.cursors = CursorStatements(core, of_cursors, self._clients.get)
-        self._advisory = AdvisoryCalls(advisory, self._clients.get, transactions)
-        notify = self._notifications = NotificationStatements(notifications, self._clients.get)
+        known = self._clients.get
+        self.cursors = CursorStatements(core, of_cursors, known)
+        self._advisory = AdvisoryCalls(advisory, known, transactions)
+        notify = self._notifications = NotificationStatements(notifications, known)
         discards = self.cursors.discard, self._advisory.discard, notify.discard
         self._sessions = Sessions(core, plans, discards)
-        self._transactions = TransactionStatements(core, transactions, self.cursors)
+        self._transactions = TransactionStatements(core, transactions, self.cursors, known)
         transactions.on_timeout.append(self.cancel)
         self._definitions = Definitions(
             core, queries, catalog=catalog,

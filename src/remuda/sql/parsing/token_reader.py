@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from typing import Final, NoReturn
 
-from remuda.catalog.system_relations import DATABASE
 from remuda.errors import NotSupported, Position, SqlSyntaxError
 from remuda.sql.text.lexemes import Token, TokenKind, end_of, near, position_of_token
 from remuda.sql.text.places import position_at
@@ -96,7 +95,7 @@ class TokenReader:
         return found
 
     def qualified(self, parts: list[Name]) -> Name:
-        """The name of a relation in its parts. Raises NotSupported for another database."""
+        """The name of a relation in its parts. The binder knows what the database is called."""
         first, last = parts[0], parts[-1]
         if len(parts) == 1:
             return last
@@ -104,14 +103,8 @@ class TokenReader:
             raise SqlSyntaxError(
                 "improper qualified name (too many dotted names)", position=first.position
             )
-        if len(parts) == 3 and first.text != DATABASE:
-            raise NotSupported(
-                "cross-database references are not implemented: "
-                f'"{".".join(part.text for part in parts)}"',
-                position=first.position,
-                hint="Leave out the name of the database.",
-            )
-        return Name(last.text, first.position, parts[-2].text)
+        database = first.text if len(parts) == 3 else ""
+        return Name(last.text, first.position, parts[-2].text, database)
 
     def names(self) -> tuple[Name, ...]:
         """``( name, ... )``"""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final, TypeVar
 
+from remuda.catalog.system_relations import DATABASE
 from remuda.datatypes.sql import NULL, VARCHAR, Kind, SqlType
 from remuda.datatypes.times.zones import Zone
 from remuda.errors import IndeterminateParameter, LimitExceeded, NotSupported, RemudaError
@@ -40,6 +41,7 @@ class Context:
         zone: Zone | None = None,
         *,
         path: tuple[str, ...] = KEPT_PATH,
+        database: str = DATABASE,
     ) -> None:
         self.text = text
         self.zone = zone
@@ -47,6 +49,9 @@ class Context:
         self.catalog = catalog
         self.path = path
         """The schemas in which names without one are searched."""
+        self.databases = frozenset({DATABASE, database})
+        """The names that the one database has for the session: names of relations may begin with
+        one of them."""
         self.kept: Kept | None = None
         """While a text is bound that the catalog is going to keep: the relations that it names."""
         self.parameter_types: list[SqlType | None] = [None] * parameters

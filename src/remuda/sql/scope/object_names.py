@@ -15,7 +15,7 @@ from typing import Final
 from remuda.catalog.pg_objects import indexes, relations, schemas
 from remuda.catalog.pg_routines import pg_operators
 from remuda.catalog.pg_types import OBJECTS, PG_TYPES, VECTORS
-from remuda.catalog.system_relations import DATABASE, PG_CATALOG, SYSTEM, SystemRelation
+from remuda.catalog.system_relations import PG_CATALOG, SYSTEM, SystemRelation
 from remuda.catalog.temporary import as_listed, own_schema
 from remuda.datatypes.identifiers import name_parts, quoted_name, written_parts
 from remuda.datatypes.schema import PG_TEMP, ViewDefinition
@@ -235,7 +235,7 @@ def found_number(context: Context, kind: str, text: str) -> int | None:
             )
     if kind == "regtype":
         parts = (*parts[:-1], _plain_type(parts[-1]))
-    if len(parts) == 3 and parts[0] == DATABASE:
+    if len(parts) == 3 and parts[0] in context.databases:
         parts = parts[1:]
     return _numbers(context, kind).get(parts)
 
@@ -274,8 +274,10 @@ def _keep(context: Context, kept: Kept, text: str, oid: int, node: ast.Node | No
         return
     for listed, schema, name in _relations(context):
         if listed == oid and schema not in SYSTEM:
-            parts = (*name_parts(text)[:-1][-1:], name)
-            plain = len(parts) > 1 or find_in_kept(context, name) == (schema, name)
+            parts = name_parts(text)
+            plain = len(parts) == 2 or (  # with the database: others call it otherwise
+                len(parts) == 1 and find_in_kept(context, name) == (schema, name)
+            )
             place = Place(schema, name)
             kept.references.append(Reference(node.start, node.end, place, plain, literal=True))
 
@@ -376,7 +378,12 @@ def as_number(
     names."""
     if kind in _PLAINLY_NAMED:
         numbers = _numbers(context, kind)
-        full = {(DATABASE, *parts): oid for parts, oid in numbers.items() if len(parts) > 1}
+        full = {
+            (database, *parts): oid
+            for database in context.databases
+            for parts, oid in numbers.items()
+            if len(parts) > 1
+        }
         found = {written_parts(parts): oid for parts, oid in {**numbers, **full}.items()}
         _, what, undefined = _LISTED[kind]
         missing = (undefined.__name__, what) if required else ("", "")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from remuda.catalog.system_relations import DATABASE, SYSTEM, SystemRelation
+from dataclasses import replace
+
+from remuda.catalog.system_relations import SYSTEM, SystemRelation
 from remuda.datatypes.schema import MapSchema, ViewDefinition
 from remuda.errors import NotSupported, UndefinedMap
 from remuda.plan.logical import Supplied
@@ -18,7 +20,7 @@ def schema_name(context: Context, node: ast.Node) -> str | None:
     Raises NotSupported for another database."""
     db = node.args.get("db")
     catalog = node.args.get("catalog")
-    if catalog is not None and identifier(catalog) != DATABASE:
+    if catalog is not None and identifier(catalog) not in context.databases:
         raise context.error(
             NotSupported,
             "cross-database references are not implemented",
@@ -59,8 +61,10 @@ def relation_named(
             + (did_you_mean(schema, namespaces(catalog)) or "CREATE SCHEMA makes one."),
         )
     if context.kept is not None and found is not None and not isinstance(found, SystemRelation):
-        end = node.this.end
-        kept = reference(catalog, found, schema, (node.args.get("db") or node.this).start, end)
+        first = node.args.get("catalog") or node.args.get("db") or node.this
+        kept = reference(catalog, found, schema, first.start, node.this.end)
+        if "catalog" in node.args:  # other sessions call the database otherwise
+            kept = replace(kept, plain=False)
         context.kept.references.append(kept)
     return found
 
