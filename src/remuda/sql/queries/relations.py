@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
 from remuda.catalog.system_relations import SystemRelation, system_relation
-from remuda.datatypes.schema import ROW_ID, MapSchema, ViewDefinition
+from remuda.datatypes.schema import HIDDEN, ROW_ID, MapSchema, ViewDefinition
 from remuda.datatypes.sql import unrestricted
 from remuda.errors import (
     AmbiguousColumn,
@@ -273,29 +273,30 @@ class RelationBinder:
     def renamed(
         self, columns: list[tuple[str, Expression]], names: list[ast.Node], alias: str
     ) -> list[tuple[str, Expression]]:
-        hidden = [entry for entry in columns if entry[0] == ROW_ID]
-        columns = [entry for entry in columns if entry[0] != ROW_ID]
-        if len(names) > len(columns):
+        """Hidden columns keep their names, and all their places: changes find keys by these."""
+        shown = sum(name not in HIDDEN for name, _ in columns)
+        if len(names) > shown:
             raise self.context.error(
                 InvalidColumnReference,
-                f'table "{alias}" has {len(columns)} columns available but '
-                f"{len(names)} columns specified",
-                names[len(columns)],
+                f'table "{alias}" has {shown} columns available but {len(names)} columns specified',
+                names[shown],
             )
+        given = iter(names)
         renamed: list[tuple[str, Expression]] = []
-        for index, (name, expression) in enumerate(columns):
-            if index < len(names):
-                if not isinstance(names[index], ast.Identifier):
+        for name, expression in columns:
+            new = None if name in HIDDEN else next(given, None)
+            if new is not None:
+                if not isinstance(new, ast.Identifier):
                     raise self.context.unsupported(
                         "a column definition list",
-                        names[index],
+                        new,
                         hint="Name the columns: AS name (column, ...).",
                     )
-                name = identifier(names[index])  # noqa: PLW2901
+                name = identifier(new)  # noqa: PLW2901
             if isinstance(expression, ColumnRef) and expression.name != name:
                 expression = ColumnRef(expression.type, expression.column, name)  # noqa: PLW2901
             renamed.append((name, expression))
-        return renamed + hidden
+        return renamed
 
     # --- joins ---
 
