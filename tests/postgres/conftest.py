@@ -2,8 +2,17 @@
 
 from __future__ import annotations
 
+import fcntl
+import subprocess
+import venv
+from pathlib import Path
+
 import psycopg
 import pytest
+
+ROOT = Path(__file__).parents[2]
+REQUIREMENTS = ROOT / "requirements/programs.txt"
+PROGRAMS = ROOT / ".cache/programs"
 
 
 @pytest.fixture(scope="module")
@@ -65,3 +74,26 @@ def door(cluster):
     """Where member 1 serves PostgreSQL's clients, as most drivers want it."""
     host, port = cluster.members[0].postgres.split(":")
     return {"host": host, "port": int(port), "user": "bob", "database": "shop"}
+
+
+@pytest.fixture(scope="session")
+def python_of_programs():
+    """The interpreter of an environment with dbt, which pins what it needs. The first run makes
+    it."""
+    found, stamp = PROGRAMS / "bin/python", PROGRAMS / "installed.txt"
+    PROGRAMS.parent.mkdir(exist_ok=True)
+    with (PROGRAMS.parent / "programs.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # processes of one run
+        if stamp.exists() and stamp.read_text() == REQUIREMENTS.read_text():
+            return found
+        venv.create(PROGRAMS, clear=True, with_pip=True)
+        command = [
+            str(found), "-m", "pip", "install", "--disable-pip-version-check", "--no-input",
+            "--quiet", "--require-hashes", "--no-deps", "--requirement", str(REQUIREMENTS),
+        ]  # fmt: skip
+        done = subprocess.run(command, capture_output=True, text=True, timeout=240, check=False)
+        if done.returncode:
+            said = done.stderr.strip().splitlines()
+            pytest.skip(f"{REQUIREMENTS.name} cannot be installed: {said[-1:]}")
+        stamp.write_text(REQUIREMENTS.read_text())
+        return found

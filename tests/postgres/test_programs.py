@@ -6,8 +6,11 @@ import os
 import shutil
 import subprocess
 
+import psycopg
 import pytest
 
+SCRIPTS = ("tpcb-like", "simple-update", "select-only")
+"""Of pgbench."""
 psql_needed = pytest.mark.skipif(shutil.which("psql") is None, reason="psql is not installed")
 pgbench_needed = pytest.mark.skipif(
     shutil.which("pgbench") is None, reason="pgbench is not installed"
@@ -121,3 +124,63 @@ def test_a_script_of_pgbench(run, connect, mode, tmp_path):
     assert f"query mode: {mode}" in done.stdout
     total = connection.execute(f"SELECT sum(total) FROM accounts_{mode}").fetchone()
     assert total == (20,)
+
+
+@pytest.fixture(scope="module")
+def bench(cluster_of):
+    """Runs pgbench at a member of its own, and the member's address. The tables are there, filled
+    by ``pgbench -i`` at scale 1: in one transaction, which writes more than 32 MiB."""
+    with cluster_of(1, {"transaction_memory": 256 << 20}) as cluster:
+        host, port = cluster.members[0].postgres.split(":")
+        environment = os.environ | {
+            "PGHOST": host, "PGPORT": port, "PGUSER": "bob", "PGDATABASE": "shop",
+            "PGOPTIONS": "-c definitions_in_transactions=commit",
+        }  # fmt: skip
+
+        def one(*arguments):
+            return subprocess.run(
+                ["pgbench", *arguments], env=environment, capture_output=True, text=True,
+                timeout=200, check=False,
+            )  # fmt: skip
+
+        done = one("-i", "-s", "1", "-q")
+        assert done.returncode == 0, done.stderr
+        with psycopg.connect(host=host, port=port, user="bob", autocommit=True) as connection:
+            yield one, connection
+
+
+@pgbench_needed
+def test_pgbench_makes_its_tables(bench):
+    _, connection = bench
+    for table, rows in (("branches", 1), ("tellers", 10), ("accounts", 100_000), ("history", 0)):
+        found = connection.execute(f"SELECT count(*) FROM pgbench_{table}").fetchone()
+        assert found == (rows,), table
+    keys = (
+        "SELECT conrelid::regclass::text FROM pg_constraint"
+        " WHERE contype = 'p' AND conname LIKE 'pgbench%' ORDER BY 1"
+    )
+    assert connection.execute(keys).fetchall() == [
+        ("pgbench_accounts",), ("pgbench_branches",), ("pgbench_tellers",),
+    ]  # fmt: skip
+
+
+@pgbench_needed
+@pytest.mark.parametrize("mode", ["simple", "extended", "prepared"])
+def test_the_balances_of_pgbench_agree(bench, mode):
+    """Each transaction adds one amount to an account, a teller, a branch and the history; clients
+    that meet run theirs again."""
+    run, connection = bench
+    connection.execute("TRUNCATE pgbench_history")
+    before = connection.execute("SELECT sum(abalance) FROM pgbench_accounts").fetchone()[0]
+    for script in SCRIPTS:
+        done = run("-n", "-b", script, "-M", mode, "-c", "2", "-t", "5", "--max-tries", "1000")
+        assert done.returncode == 0, done.stderr
+        assert "number of transactions actually processed: 10/10" in done.stdout
+        assert "number of failed transactions: 0 " in done.stdout
+    total = "SELECT count(*), sum(delta) FROM pgbench_history"
+    count, moved = connection.execute(total).fetchone()
+    assert count == 20  # of the two scripts that write
+    after = connection.execute("SELECT sum(abalance) FROM pgbench_accounts").fetchone()[0]
+    assert after - before == moved
+    sums = "SELECT sum(tbalance) = (SELECT sum(bbalance) FROM pgbench_branches)"
+    assert connection.execute(f"{sums} FROM pgbench_tellers").fetchone() == (True,)

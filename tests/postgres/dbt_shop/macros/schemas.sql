@@ -1,0 +1,1 @@
+{% macro generate_schema_name(custom, node) %}{{ custom or target.schema }}{% endmacro %}

@@ -1,0 +1,2 @@
+{{ config(materialized='ephemeral') }}
+select id from {{ ref('customers') }} where city = 'Oslo'

@@ -1,0 +1,1 @@
+select * from {{ ref('placed_orders') }} where amount < 0
