@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from remuda.datatypes.buffers import values_of
-from remuda.datatypes.sql import BPCHAR_LENGTH, Kind, SqlType, has_moments
+from remuda.datatypes.sql import BPCHAR_LENGTH, Kind, SqlType
 from remuda.datatypes.times.calendar import offset_text
 from remuda.datatypes.times.session_zones import UTC, session_zone
 from remuda.datatypes.times.zone_columns import offsets
@@ -157,7 +157,13 @@ def _width(sql_type: SqlType) -> int:
 
 
 def _text_encoder(sql_type: SqlType, zone: str) -> Encoder:
-    return text_encoder(sql_type, session_zone(zone) if has_moments(sql_type) else None)
+    return text_encoder(sql_type, _own_zone(sql_type, zone))
+
+
+def _own_zone(sql_type: SqlType, zone: str) -> Zone | None:
+    """The session's zone, if its texts of the type differ from those of other sessions."""
+    found = session_zone(zone)
+    return found if found is not None and found.writes(sql_type) else None
 
 
 @lru_cache(maxsize=1024)
@@ -168,8 +174,10 @@ def column_encoder(sql_type: SqlType, form: int, zone: str = UTC) -> ColumnEncod
     known = (_BINARY if form else _TEXT).get(sql_type.kind)
     write = binary_encoder(sql_type) if form else _text_encoder(sql_type, zone)
     general = _one_by_one(sql_type, write)
-    there = None if form or sql_type.kind is not Kind.TIMESTAMPTZ else session_zone(zone)
-    if there is not None:
+    there = None if form else _own_zone(sql_type, zone)
+    if there is not None and there.forms.writes(sql_type):
+        return _any_array(general)
+    if there is not None and sql_type.kind is Kind.TIMESTAMPTZ:
         return _any_array(_moment_text(there, general))
     return _any_array(general if known is None else known(sql_type, general))
 

@@ -15,7 +15,11 @@ from remuda.postgres.binary_values import Encoder
 @lru_cache(maxsize=1024)
 def text_encoder(sql_type: SqlType, zone: Zone | None = None) -> Encoder:
     """As PostgreSQL's output functions write a value: like CAST to text, but for BOOLEAN. Moments
-    are written by the clocks of ``zone``; None: UTC."""
+    are written by the clocks of ``zone``, values in the forms of its session; None: UTC, and the
+    usual forms."""
+    if zone is not None and zone.forms.writes(sql_type):
+        own = text_of(sql_type, zone)
+        return lambda value: own(value).encode()
     match sql_type.kind:
         case Kind.BOOLEAN:
             return lambda value: b"t" if value else b"f"

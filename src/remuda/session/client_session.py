@@ -13,12 +13,15 @@ from remuda.catalog.system_relations import DATABASE, OWNER
 from remuda.catalog.temporary import TemporaryTables
 from remuda.datatypes.schema import PG_TEMP
 from remuda.datatypes.sql import SqlType
-from remuda.datatypes.times.session_zones import UTC
+from remuda.datatypes.times.session_zones import UTC, zone_with_forms
+from remuda.datatypes.times.text_forms import TextForms
 from remuda.errors import LimitExceeded, ProtocolError
 from remuda.rpc import type_codec
 from remuda.session.settings import NAMED_MAX, PLAIN, SETTINGS, Meaning, Setting, milliseconds
 from remuda.sql.scope.resolution import path_of
 
+_OF_TEXTS: Final = frozenset({"bytea_output", "datestyle", "extra_float_digits", "intervalstyle"})
+"""Settings by which values are written and read."""
 _NEXT: Final = frozenset({"transaction_isolation", "transaction_read_only"})
 SESSION_SIZE_MAX: Final = 1024 * 1024
 SEQUENCES_MAX: Final = 1000
@@ -85,10 +88,22 @@ class ClientSession:
         """grid, spark or auto."""
         return self.values.get("engine", "grid")
 
-    @property
+    @cached_property
     def zone(self) -> str:
-        """The time zone, as ``session_zone`` knows it."""
-        return self.values.get("timezone", UTC)
+        """The time zone, with the forms of texts, as ``session_zone`` knows them."""
+        values = self.values
+        name = values.get("timezone", UTC)
+        if values.keys().isdisjoint(_OF_TEXTS):
+            return name
+        style, order = self.value(SETTINGS["datestyle"]).split(", ")
+        forms = TextForms(
+            style,
+            order,
+            self.value(SETTINGS["intervalstyle"]),
+            self.value(SETTINGS["bytea_output"]),
+            min(int(self.value(SETTINGS["extra_float_digits"])), 1),
+        )
+        return zone_with_forms(name, forms)
 
     @cached_property
     def meaning(self) -> Meaning:

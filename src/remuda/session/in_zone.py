@@ -1,8 +1,9 @@
-"""A bound statement as a session in another time zone than UTC means it.
+"""A bound statement as a session in another time zone than UTC, or with other forms of texts than
+the usual ones, means it.
 
-Where PostgreSQL's functions and casts look at the session's zone, the plan gets calls that have it
-as an argument (``plan.functions.session_zone``). So plans say all that they depend on: they are
-cached by zone, and members that run them know nothing of sessions.
+Where PostgreSQL's functions and casts look at the session's zone or at DateStyle and its kind, the
+plan gets calls that have them as an argument (``plan.functions.session_zone``). So plans say all
+that they depend on: they are cached by zone, and members that run them know nothing of sessions.
 """
 
 from __future__ import annotations
@@ -80,6 +81,9 @@ class Zoned:
     """Expressions and plans by the clocks of one zone."""
 
     def __init__(self, zone: str) -> None:
+        found = session_zone(zone)
+        assert found is not None
+        self.clocks = found
         self._zone = Literal(VARCHAR, zone)
 
     def of(self, value: Value) -> Value:
@@ -114,7 +118,9 @@ class Zoned:
 
     def _cast(self, cast: Cast, operand: Expression, target: SqlType) -> Expression:
         source = operand.type
-        if source.kind is Kind.NULL or has_moments(source) == has_moments(target):
+        own = self.clocks.converts(source, target)
+        same = not own and has_moments(source) == has_moments(target)
+        if source.kind is Kind.NULL or same:
             return cast
         if target.is_text:
             text = self.call(VARCHAR, "cast_in_zone", operand)
@@ -224,7 +230,7 @@ def _make_timestamptz(zoned: Zoned, call: Call) -> Expression:
 
 def _array_to_string(zoned: Zoned, call: Call) -> Expression:
     first, *more = call.arguments
-    if not has_moments(first.type):
+    if not zoned.clocks.writes(first.type):
         return call
     return replace(call, arguments=(zoned.call(array(VARCHAR), "cast_in_zone", first), *more))
 

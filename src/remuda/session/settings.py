@@ -15,6 +15,7 @@ from typing import Final, NamedTuple
 from remuda.catalog.system_relations import DATABASE
 from remuda.catalog.temporary import TemporaryNames
 from remuda.datatypes.times.session_zones import UTC, zone_name
+from remuda.datatypes.times.text_forms import BYTEA_FORMS, INTERVAL_STYLES, MDY
 from remuda.errors import CannotChangeSetting, InputError, NotSupported, UndefinedSetting
 from remuda.sql.expressions.ignored_settings import BOOL, IGNORED, NUMBER, IgnoredSetting
 from remuda.sql.scope.resolution import DEFAULT_PATH, path_of
@@ -71,6 +72,9 @@ class Setting:
     default: str
     summary: str
     check: Check | None = None
+    amend: Callable[[str, str], str] | None = None
+    """For a setting of which a value may say a part only: from the value and that of now to the
+    normal form. Raises as ``check``."""
 
 
 def _any(value: str) -> str:
@@ -143,30 +147,50 @@ _OTHER_ENCODINGS: Final = (
 """PostgreSQL's names of them, without what is no letter or digit."""
 
 
-_MONTH_FIRST: Final = ("mdy", "us", "noneuro", "default")
-_OTHER_DATE_STYLES: Final = ("sql", "postgres", "german", "ymd", "dmy", "euro")
+_DATE_STYLE: Final = "ISO, MDY"
+_DATE_WORDS: Final = (
+    ("iso", "ISO", ""),
+    ("sql", "SQL", ""),
+    ("postgres", "Postgres", ""),
+    ("german", "German", ""),
+    ("ymd", "", "YMD"),
+    ("dmy", "", "DMY"),
+    ("euro", "", "DMY"),
+    ("mdy", "", MDY),
+    ("us", "", MDY),
+    ("noneuro", "", MDY),
+    ("default", "ISO", MDY),
+)
+"""How words of DateStyle begin, the style and the order that they mean."""
 
 
-def _date_style(value: str) -> str:
-    """ISO and MDY in any of PostgreSQL's spellings; its other styles would change answers."""
-    words = [word.strip().lower() for word in value.split(",")]
-    others = [word for word in words if not word.startswith(("iso", *_MONTH_FIRST))]
-    if not others:
-        return "ISO, MDY"
-    if all(word.startswith(_OTHER_DATE_STYLES) for word in others):
-        raise Harmful(
-            "ISO, MDY: dates are shown as 2003-02-01, and 01/02/2003 is January 2. For other forms "
-            "use to_date(text, 'DD.MM.YYYY') and to_char(date, 'DD.MM.YYYY')"
-        )
-    raise ValueError("ISO, MDY")
+def _date_style(value: str, now: str = _DATE_STYLE) -> str:
+    """A part that the value leaves out stays as it is ``now``; German brings its order along."""
+    style, order = "", ""
+    for written in value.split(","):
+        word = written.strip().lower()
+        means = [(s, o) for begin, s, o in _DATE_WORDS if word.startswith(begin)]
+        if not means:
+            raise ValueError("a style (ISO, SQL, Postgres, German), and an order (MDY, DMY, YMD)")
+        found, ordered = means[0]
+        if found and ordered:  # DEFAULT fills what the other words leave open
+            style, order = style or found, order or ordered
+            continue
+        if found and style not in ("", found):
+            raise ValueError("one style: ISO, SQL, Postgres or German")
+        if ordered and order not in ("", ordered):
+            raise ValueError("one order: MDY, DMY or YMD")
+        style, order = style or found, order or ordered
+    before_style, before_order = now.split(", ")
+    if style == "German" and not order:
+        order = "DMY"
+    return f"{style or before_style}, {order or before_order}"
 
 
 def _digits(value: str) -> str:
     if not re.fullmatch(r"-?\d+", value) or not -15 <= int(value) <= 3:
         raise ValueError("-15 to 3")
-    if int(value) < 1:
-        raise Harmful("1, 2, 3: floating numbers are always shown exactly")
-    return value
+    return str(int(value))
 
 
 def _pauses(value: str) -> str:
@@ -212,12 +236,14 @@ _NUMBER_WITH_UNIT: Final = r"-?\d+(\.\d+)?(e-?\d+)?\s*(B|kB|MB|GB|TB|us|ms|s|min
 
 _SETTINGS: Final = (
     Setting("application_name", "", "what the client calls itself", _any),
-    Setting("bytea_output", "hex", "how BYTEA is shown as text", _only("hex", also=("escape",))),
+    Setting("bytea_output", "hex", "how BYTEA is shown as text", _only(*BYTEA_FORMS)),
     Setting("client_encoding", "UTF8", "the encoding of texts", _encoding),
     Setting(
         "client_min_messages", "notice", "the least notice that PostgreSQL's clients get", _LEVELS
     ),
-    Setting("DateStyle", "ISO, MDY", "how dates are shown and read", _date_style),
+    Setting(
+        "DateStyle", _DATE_STYLE, "how dates are shown and read", _date_style, amend=_date_style
+    ),
     Setting(
         "default_transaction_isolation",
         "serializable",
@@ -256,7 +282,7 @@ _SETTINGS: Final = (
         "IntervalStyle",
         "postgres",
         "how intervals are shown",
-        _only("postgres", also=("iso_8601", "sql_standard", "postgres_verbose")),
+        _only(*INTERVAL_STYLES),
     ),
     Setting("jit", "off", "without meaning here", _boolean),
     Setting("lc_collate", "C.UTF-8", "texts are compared by code point"),
@@ -323,12 +349,13 @@ def setting_of(name: str) -> Setting:
     )
 
 
-def checked(setting: Setting, value: str) -> str:
-    """The value in its normal form. Raises CannotChangeSetting, InputError, NotSupported."""
+def checked(setting: Setting, value: str, now: str = "") -> str:
+    """The value in its normal form. ``now``: that of the session so far, "": the default. Raises
+    CannotChangeSetting, InputError, NotSupported."""
     if setting.check is None:
         raise CannotChangeSetting(f'parameter "{setting.name}" cannot be changed')
     try:
-        return setting.check(value)
+        return setting.amend(value, now) if setting.amend and now else setting.check(value)
     except Harmful as problem:
         raise NotSupported(
             f'{setting.name} = "{value}" is not supported', hint=f"Possible: {problem}."

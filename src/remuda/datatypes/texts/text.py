@@ -12,12 +12,12 @@ from typing import Final, TypeAlias
 from remuda.datatypes.coercion import integer_range
 from remuda.datatypes.enums import label_of
 from remuda.datatypes.jsons import normalized
-from remuda.datatypes.sql import Kind, SqlType, has_moments
+from remuda.datatypes.sql import Kind, SqlType
 from remuda.datatypes.texts.arraytext import split_array
-from remuda.datatypes.times.calendar import Clocks
 from remuda.datatypes.times.datetimetext import parse_date, parse_time, parse_timestamp
 from remuda.datatypes.times.intervaltext import parse_interval
 from remuda.datatypes.times.time_digits import fit_of
+from remuda.datatypes.times.zones import Zone
 from remuda.datatypes.uuids import parse_uuid
 from remuda.datatypes.values import PhysicalValue
 from remuda.errors import InvalidText, NumericOverflow, StringTooLong
@@ -34,9 +34,10 @@ _FLOAT = re.compile(
 )
 
 
-def parse_text(text: str, target: SqlType, zone: Clocks | None = None) -> PhysicalValue:
-    """The value of ``target`` that ``text`` denotes. ``zone`` is that of moments whose text names
-    none; None: UTC.
+def parse_text(text: str, target: SqlType, zone: Zone | None = None) -> PhysicalValue:
+    """The value of ``target`` that ``text`` denotes. ``zone`` is that of the session, for moments
+    whose text names none, and has the forms in which the session writes; None: UTC, and the usual
+    forms.
 
     Raises InvalidText, InvalidDatetime, NumericOverflow or StringTooLong, without a position.
     """
@@ -44,8 +45,8 @@ def parse_text(text: str, target: SqlType, zone: Clocks | None = None) -> Physic
         return check_length(text, target)
     if target.enum is not None:
         return label_of(text, target)
-    if zone is not None and has_moments(target):
-        return _parse_moment(text, target, zone)
+    if zone is not None and zone.reads(target):
+        return _parse_its_own(text, target, zone)
     parse = _PARSERS.get(target.kind)
     if parse is None:
         raise _bad_text(text, target)
@@ -56,13 +57,25 @@ def parse_text(text: str, target: SqlType, zone: Clocks | None = None) -> Physic
     return found if fit is None else fit(found)
 
 
-def _parse_moment(text: str, target: SqlType, zone: Clocks) -> PhysicalValue:
-    if target.element is None:
-        found = parse_timestamp(text, zoned=True, here=zone.at_local)
-        fit = fit_of(target)
-        return found if fit is None else fit(found)
-    items = split_array(text.strip())
-    return tuple([None if i is None else parse_text(i, target.element, zone) for i in items])
+def _parse_its_own(text: str, target: SqlType, zone: Zone) -> PhysicalValue:
+    if target.element is not None:
+        items = split_array(text.strip())
+        return tuple([None if i is None else parse_text(i, target.element, zone) for i in items])
+    order = zone.forms.order
+    found: PhysicalValue
+    match target.kind:
+        case Kind.DATE:
+            found = parse_date(text, order)
+        case Kind.TIMESTAMP:
+            found = parse_timestamp(text, zoned=False, order=order)
+        case Kind.TIMESTAMPTZ:
+            found = parse_timestamp(text, zoned=True, here=zone.at_local, order=order)
+        case Kind.INTERVAL:
+            found = parse_interval(text, target.span, one_sign=True)
+        case _:
+            raise _bad_text(text, target)
+    fit = fit_of(target)
+    return found if fit is None else fit(found)
 
 
 def type_name(t: SqlType) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -11,22 +11,28 @@ from remuda.datatypes.numeric import shown_scale
 from remuda.datatypes.sql import INTEGER_KINDS, TEXT_KINDS, Kind, SqlType
 from remuda.datatypes.texts.arraytext import array_text, row_text
 from remuda.datatypes.times.calendar import (
-    Clocks,
     date_text,
     moment_text,
     timestamp_text,
     zoned_text,
 )
 from remuda.datatypes.times.intervals import clock_text, interval_text, unpack
+from remuda.datatypes.times.text_forms import escaped_bytes
 from remuda.datatypes.uuids import uuid_text
 from remuda.datatypes.values import from_physical
 
+if TYPE_CHECKING:  # many processes write texts, few know zones
+    from remuda.datatypes.times.zones import Zone
 
-def text_of(source: SqlType, zone: Clocks | None = None) -> Callable[[Any], str]:
+
+def text_of(source: SqlType, zone: Zone | None = None) -> Callable[[Any], str]:
     """The function from a physical value (not NULL) to its text; for every type. Moments are
-    written by the clocks of ``zone``; None: UTC."""
-    if zone is not None and source.kind is Kind.TIMESTAMPTZ:
-        return lambda value: moment_text(value, zone)
+    written by the clocks of ``zone``, values in the forms of its session; None: UTC, and the usual
+    forms."""
+    if zone is not None:
+        own = _own_text(source, zone)
+        if own is not None:
+            return own
     simple = _TEXTS.get(source.kind)
     if simple is not None:
         return simple
@@ -59,7 +65,39 @@ def text_of(source: SqlType, zone: Clocks | None = None) -> Callable[[Any], str]
             return lambda value: str(from_physical(value, source))
 
 
-def part_text(source: SqlType, zone: Clocks | None = None) -> Callable[[Any], str]:
+def _own_text(source: SqlType, zone: Zone) -> Callable[[Any], str] | None:
+    """As the session of the zone writes a value that is no array and no row."""
+    forms = zone.forms
+    if source.kind is Kind.TIMESTAMPTZ and forms.style != "ISO":
+        return lambda value: _named_moment(value, zone)
+    if source.kind is Kind.TIMESTAMPTZ:
+        return lambda value: moment_text(value, zone)
+    if not forms.writes(source):
+        return None
+    match source.kind:
+        case Kind.DATE:
+            return forms.date
+        case Kind.TIMESTAMP:
+            return forms.timestamp
+        case Kind.INTERVAL:
+            return lambda value: forms.interval(*unpack(value))
+        case Kind.BYTEA:
+            return escaped_bytes
+        case Kind.REAL | Kind.DOUBLE as kind:
+            general = text_of(source)
+            return lambda value: (
+                forms.float_text(value, kind) if np.isfinite(value) else general(value)
+            )
+        case _:
+            return None
+
+
+def _named_moment(value: int, zone: Zone) -> str:
+    """With the name of the zone's time: ``01/02/2024 10:00:00 CET``."""
+    return zone.forms.timestamp(value + zone.at_utc(value), f" {zone.called(value)}")
+
+
+def part_text(source: SqlType, zone: Zone | None = None) -> Callable[[Any], str]:
     """Inside arrays and rows a truth value is one letter, as in PostgreSQL."""
     if source.kind is Kind.BOOLEAN:
         return lambda value: "t" if value else "f"

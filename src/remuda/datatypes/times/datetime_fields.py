@@ -1,7 +1,8 @@
 """Dates and times in all forms that PostgreSQL reads, by its own rules.
 
 A text is cut into fields: numbers, dates, times, words, zones. Each field says which parts of the
-moment it gives, and no part may be given twice. Ambiguous dates are month, day, year.
+moment it gives, and no part may be given twice. Ambiguous dates are in
+the order that DateStyle says.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from fractions import Fraction
 from typing import Final, NamedTuple
 
 from remuda.datatypes.times.calendar import civil, days_from_civil, days_in_month
+from remuda.datatypes.times.text_forms import MDY
 from remuda.datatypes.times.zone_abbreviations import OFFSETS, ZONES
 from remuda.datatypes.times.zones import Zone, zone
 from remuda.errors import InvalidParameterValue
@@ -22,6 +24,7 @@ _INT_MAX: Final = 2**31 - 1
 _FIELDS_MAX: Final = 25
 _ZONE_HOURS_MAX: Final = 15
 _DATE: Final = frozenset({"year", "month", "day"})
+_FIRST: Final = {MDY: "month", "DMY": "day", "YMD": "year"}
 _TIME: Final = frozenset({"hour", "minute", "second"})
 _MONTHS: Final = {
     name: number
@@ -163,9 +166,10 @@ def offset_of(text: str) -> int:
 class _Decoder:
     """The fields of one text. ``only_time``: a TIME is read."""
 
-    def __init__(self, text: str, only_time: bool) -> None:
+    def __init__(self, text: str, only_time: bool, order: str = MDY) -> None:
         self.fields = _cut(text)
         self.only_time = only_time
+        self.order = order
         self.given: frozenset[str] = frozenset()
         self.values = dict.fromkeys((*_DATE, *_TIME, "micros", "doy"), 0)
         self.label = ""
@@ -428,9 +432,10 @@ class _Decoder:
         if date == _DATE:
             return self._concatenated(text, date_known=True)
         if not date:
-            part = "year" if len(text) >= 3 else "month"
+            part = "year" if len(text) >= 3 else _FIRST[self.order]
         elif date == {"month"}:
-            part = "year" if text_month and len(text) >= 3 else "day"
+            year_first = len(text) >= 3 or self.order == "YMD"
+            part = "year" if text_month and year_first else "day"
         elif date == {"year", "month"}:
             part = "day"
             if text_month and len(text) >= 3 and self.two_digits:
@@ -509,10 +514,10 @@ class _Decoder:
         return frozenset({"month"})
 
 
-def moment_of(text: str) -> Moment:
+def moment_of(text: str, order: str = MDY) -> Moment:
     """A date, with a time and a zone or without. Raises BadFormat, OutOfRange, ZoneOutOfRange or
     UnknownZone."""
-    found = _Decoder(text, only_time=False).decoded()
+    found = _Decoder(text, only_time=False, order=order).decoded()
     return found._replace(days=0, micros=0) if found.special else found
 
 

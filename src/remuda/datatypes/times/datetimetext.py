@@ -17,6 +17,7 @@ from remuda.datatypes.times.datetime_fields import (
     offset_of,
     time_of,
 )
+from remuda.datatypes.times.text_forms import MDY
 from remuda.errors import (
     DatetimeOverflow,
     InvalidDatetime,
@@ -38,11 +39,12 @@ _LAST_DAY: Final = 2_147_483_494 - 2_440_588
 _DAYS: Final = (31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
 
 
-def parse_date(text: str) -> int:
-    """Days since 1970-01-01; a time of the day behind the date is checked and dropped.
+def parse_date(text: str, order: str = MDY) -> int:
+    """Days since 1970-01-01; a time of the day behind the date is checked and dropped. ``order``:
+    that of DateStyle.
 
     Raises InvalidDatetime or DatetimeOverflow, as the others here."""
-    days, _, _ = _moment(text, "date", "2013-01-31")
+    days, _, _ = _moment(text, "date", "2013-01-31", order)
     if not _FIRST_DAY <= days < _LAST_DAY:
         raise DatetimeOverflow(f'date out of range: "{text}"')
     return days
@@ -56,11 +58,13 @@ def parse_time(text: str) -> int:
     return micros
 
 
-def parse_timestamp(text: str, *, zoned: bool, here: Callable[[int], int] | None = None) -> int:
+def parse_timestamp(
+    text: str, *, zoned: bool, here: Callable[[int], int] | None = None, order: str = MDY
+) -> int:
     """Microseconds since 1970-01-01, in UTC if ``zoned``; else a zone is not looked at. ``here`` is
     the offset at a local time where the text names no zone; None: UTC."""
     kind = "timestamp with time zone" if zoned else "timestamp"
-    days, time, offset = _moment(text, kind, "2013-01-31 23:59:59.5")
+    days, time, offset = _moment(text, kind, "2013-01-31 23:59:59.5", order)
     micros = days * MICROS_PER_DAY + time
     offset = offset or here
     if zoned and offset is not None:
@@ -74,7 +78,7 @@ _Moment: TypeAlias = tuple[int, int, Callable[[int], int] | None]
 """(days, microseconds of the day, offset at a local time)"""
 
 
-def _moment(text: str, kind: str, example: str) -> _Moment:
+def _moment(text: str, kind: str, example: str, order: str) -> _Moment:
     plain = _PLAIN.match(text)
     if plain is not None:
         year, month, day, hour, minute, second = (int(part or 0) for part in plain.groups()[:6])
@@ -87,7 +91,7 @@ def _moment(text: str, kind: str, example: str) -> _Moment:
             zone = plain[8] or ""
             east = _read(lambda _: _plain_zone(zone), text, kind, example)
             return days_of(year, month, day), micros, east
-    found = _read(moment_of, text, kind, example)
+    found = _read(lambda each: moment_of(each, order), text, kind, example)
     if found.special.endswith("infinity"):
         raise UnsupportedValue(
             f'infinite values of type {kind} are not supported: "{text.strip()}"',

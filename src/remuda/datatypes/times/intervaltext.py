@@ -18,7 +18,9 @@ from remuda.datatypes.times.intervals import (
     MICROS_PER_SECOND,
     pack,
     truncated_to,
+    unpack,
 )
+from remuda.datatypes.times.text_forms import signed_by_the_first
 from remuda.errors import IntervalFieldOverflow, IntervalOverflow, InvalidDatetime
 
 FIELDS: Final = INTERVAL_FIELDS
@@ -107,18 +109,21 @@ class _Sum:
             raise _out_of_range(self.text) from None
 
 
-def parse_interval(text: str, fields: tuple[str, ...] = ()) -> bytes:
+def parse_interval(text: str, fields: tuple[str, ...] = (), *, one_sign: bool = False) -> bytes:
     """The engine's form of ``'1 year 2 days'``, ``'1-2'``, ``'04:05:06'``, ``'P1Y2DT3H'`` ...
 
     ``fields`` is what the literal names behind the text, the first and the last of ``FIELDS``
     (``INTERVAL '1-2' YEAR TO MONTH``): it gives a bare number its unit, and smaller parts are cut
-    off. Raises InvalidDatetime or IntervalOverflow, without a position.
+    off. ``one_sign``: a minus in front counts for all parts, as in the SQL standard, unless another
+    part has a sign. Raises InvalidDatetime or IntervalOverflow, without a position.
     """
     stripped = text.strip()
     if stripped[:1] in ("P", "p"):
         value = _parse_iso(stripped[1:], text)
     else:
         value = _parse_words(stripped, text, fields)
+        if one_sign and (sign := signed_by_the_first(stripped)):
+            value = pack(*[sign * abs(part) for part in unpack(value)])
     return truncated_to(value, fields[-1]) if fields else value
 
 

@@ -1,5 +1,5 @@
-"""The time zone of a session: the values of ``SET TimeZone``, and the clock for reading and writing
-texts."""
+"""The time zone of a session: the values of ``SET TimeZone``, and the clock and the forms for
+reading and writing texts."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Final
 from zoneinfo import ZoneInfo, available_timezones
 
 from remuda.datatypes.times.calendar import offset_digits
+from remuda.datatypes.times.text_forms import PLAIN_FORMS, TextForms, decode_forms
 from remuda.datatypes.times.zones import Zone
 
 UTC: Final = "UTC"
@@ -51,9 +52,23 @@ def east_of_utc(seconds: float) -> str:
     return f"<{east}{text}>{west}{text}"
 
 
+def zone_with_forms(name: str, forms: TextForms) -> str:
+    """The text by which ``session_zone`` knows a zone and the forms of its session."""
+    return name if forms == PLAIN_FORMS else f"{name};{forms.encode()}"
+
+
 @lru_cache(maxsize=64)
-def session_zone(name: str) -> Zone | None:
-    """The zone of a name that ``zone_name`` gave; None where clocks show UTC."""
+def session_zone(text: str) -> Zone | None:
+    """The zone of a name that ``zone_name`` gave, or of a text that ``zone_with_forms`` made. None
+    where clocks show UTC, and texts have the usual forms."""
+    name, semicolon, forms = text.partition(";")
+    found = _named(name)
+    if not semicolon:
+        return found
+    return (found or Zone(UTC, 0, None)).with_forms(decode_forms(forms))
+
+
+def _named(name: str) -> Zone | None:
     if name == UTC:
         return None
     if name in _names().values():

@@ -13,6 +13,8 @@ from functools import lru_cache
 from typing import Final
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
+from remuda.datatypes.sql import SqlType, has_moments
+from remuda.datatypes.times.text_forms import PLAIN_FORMS, TextForms
 from remuda.datatypes.times.zone_abbreviations import OFFSETS, ZONES
 from remuda.errors import InvalidParameterValue
 
@@ -38,14 +40,39 @@ class Zone:
     """``at_utc`` and ``at_local``: the offset at a time in UTC, or on the clocks of the zone."""
 
     def __init__(
-        self, name: str, fixed: int | None, info: dt.tzinfo | None, abbreviation: str = ""
+        self,
+        name: str,
+        fixed: int | None,
+        info: dt.tzinfo | None,
+        abbreviation: str = "",
+        forms: TextForms = PLAIN_FORMS,
     ) -> None:
         self.name = name
+        self.forms = forms
+        """Those of the session whose zone it is."""
         self._abbreviation = abbreviation
         """The zone's own name of its time, for the offset that this name meant then."""
         self.fixed = fixed
         """The offset in microseconds, if it never changes."""
         self._info = info
+
+    def with_forms(self, forms: TextForms) -> Zone:
+        return Zone(self.name, self.fixed, self._info, self._abbreviation, forms)
+
+    def writes(self, sql_type: SqlType) -> bool:
+        """Whether values of the type have another text in the session than elsewhere."""
+        return has_moments(sql_type) or self.forms.writes(sql_type)
+
+    def reads(self, sql_type: SqlType) -> bool:
+        """Whether texts can mean other values of the type in the session than elsewhere."""
+        return has_moments(sql_type) or self.forms.reads(sql_type)
+
+    def converts(self, source: SqlType, target: SqlType) -> bool:
+        """Whether a CAST to text or from text, also of elements of arrays, depends on the
+        session."""
+        if _innermost(target).is_text:
+            return self.writes(source)
+        return _innermost(source).is_text and self.reads(target)
 
     def at_utc(self, micros: int) -> int:
         if self.fixed is not None:
@@ -86,6 +113,10 @@ class Zone:
 
 
 @lru_cache(maxsize=64)
+def _innermost(sql_type: SqlType) -> SqlType:
+    return sql_type if sql_type.element is None else _innermost(sql_type.element)
+
+
 def _uses(info: dt.tzinfo, abbreviation: str) -> list[tuple[dt.datetime, dt.timedelta]]:
     """The months in which a zone uses an abbreviation, with its offsets."""
     found: list[tuple[dt.datetime, dt.timedelta]] = []

@@ -12,7 +12,7 @@ from remuda.datatypes.arrow import engine_type
 from remuda.datatypes.sql import TIMESTAMP, TIMESTAMPTZ, VARCHAR, Kind, SqlType, has_moments
 from remuda.datatypes.texts.text import parse_text
 from remuda.datatypes.texts.valuetext import text_of
-from remuda.datatypes.times.calendar import Moment
+from remuda.datatypes.times.calendar import Moment, moment_text
 from remuda.datatypes.times.session_zones import session_zone
 from remuda.datatypes.times.zone_columns import offsets
 from remuda.datatypes.times.zones import Zone
@@ -80,7 +80,8 @@ def _cast(call: Call) -> Kernel:
 
 
 def _conversion(zone: Zone, source: SqlType, target: SqlType) -> Conversion:
-    if has_moments(source) == has_moments(target):
+    own = zone.converts(source, target)
+    if not own and has_moments(source) == has_moments(target):
         return conversion(source, target)
     if target == VARCHAR:
         return _to_text(source, text_of(source, zone))
@@ -120,8 +121,7 @@ def _parsed(array: pa.Array, target: SqlType, zone: Zone) -> pa.Array:
 def _iso(call: Call) -> Kernel:
     """Moments become text as JSON has them, wherever they are in the value."""
     zone, source = _zone(call), call.arguments[1].type
-    text = text_of(TIMESTAMPTZ, zone)
-    write = _to_text(TIMESTAMPTZ, lambda value: iso_text(text(value)))
+    write = _to_text(TIMESTAMPTZ, lambda value: iso_text(moment_text(value, zone)))
 
     def of(have: SqlType, want: SqlType) -> Conversion:
         if have.kind is Kind.TIMESTAMPTZ:

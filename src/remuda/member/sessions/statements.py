@@ -305,7 +305,8 @@ class TransactionStatements:
         if tree.value is None:
             transaction.local[key] = setting.default
         else:
-            transaction.local[key] = checked(setting, tree.value)
+            now = transaction.session(statement.session).value(setting)
+            transaction.local[key] = checked(setting, tree.value, now)
         return True
 
     # --- statements about transactions --------------------------------------------------------

@@ -52,7 +52,7 @@ def _assigned(
         setting = setting_of(change.name)
         for batch in rows:
             shown = [
-                checked(setting, "" if value is None else value)
+                checked(setting, "" if value is None else value, statement.session.value(setting))
                 for value in batch[change.column].to_pylist()
             ]
             batch[change.column] = pa.array(shown, batch[change.column].type)

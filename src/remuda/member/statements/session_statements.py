@@ -103,7 +103,8 @@ class Sessions:
         if tree.name is None:
             return session.reset(), tag
         setting = setting_of(tree.name)
-        value = None if tree.value is None else checked(setting, tree.value)
+        now = session.value(setting)
+        value = None if tree.value is None else checked(setting, tree.value, now)
         if tree.local:
             raise NoActiveTransaction(
                 "SET LOCAL can only be used in transaction blocks",

@@ -84,7 +84,11 @@ def _default(context: Context, node: ast.Node, target: SqlType, name: str) -> Ex
 def bind_check(context: Context, schema: MapSchema, snippet: Snippet) -> None:
     """Raises what is wrong with a CHECK of a map of this schema."""
     node = expression_of(context, snippet)
-    _condition(context, schema, node)
+    kept, context.kept = context.kept, Kept()
+    try:
+        _condition(context, schema, node)
+    finally:
+        context.kept = kept
 
 
 def _condition(context: Context, schema: MapSchema, node: ast.Node) -> Expression:

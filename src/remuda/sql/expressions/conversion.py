@@ -33,12 +33,15 @@ from remuda.datatypes.sql import (
     unrestricted,
 )
 from remuda.datatypes.texts.text import check_length, parse_text, type_name
+from remuda.datatypes.times.text_forms import PLAIN_FORMS
 from remuda.datatypes.times.time_digits import fit_of
+from remuda.datatypes.values import PhysicalValue
 from remuda.errors import (
     AmbiguousFunction,
     CannotCoerce,
     DataError,
     InternalError,
+    NotSupported,
     TypeMismatch,
     UndefinedFunction,
 )
@@ -211,6 +214,8 @@ class Converter:
             if moment is not None and expression.type.is_text:
                 return moment
             try:
+                if expression.type.is_text and expression.value is not None and not target.is_text:
+                    return Literal(target, self.read(str(expression.value), target, node))
                 folded = folded_cast(expression, target, self.context.zone)
             except DataError as error:
                 raise self.context.located(error, node) from None
@@ -222,6 +227,27 @@ class Converter:
         if isinstance(text, Literal) and text.value is not None:
             return object_literal(self.context, str(text.value), target, node)
         return as_number(self.context, target.alias, text, required=True)
+
+    def read(self, text: str, target: SqlType, node: ast.Node | None) -> PhysicalValue:
+        """The value that a constant text is. Raises what ``parse_text`` raises, and NotSupported in
+        a definition if sessions with other settings would read another value."""
+        zone = self.context.zone
+        value = parse_text(text, target, zone)
+        if self.context.kept is None or zone is None or not zone.forms.reads(target):
+            return value
+        try:
+            same = parse_text(text, target, zone.with_forms(PLAIN_FORMS)) == value
+        except DataError:
+            same = False
+        if same:
+            return value
+        raise self.context.error(
+            NotSupported,
+            f'"{text}" in a definition would have another meaning in sessions with the usual '
+            "DateStyle and IntervalStyle",
+            node,
+            hint="Write dates as 2003-12-31, and intervals with a sign for each part.",
+        )
 
     def typed(self, expression: Expression, target: SqlType, node: ast.Node | None) -> Expression:
         """An untyped expression takes the type ``target``, text without a limit of length."""
@@ -239,7 +265,7 @@ class Converter:
             if target.alias in VECTORS and not text.lstrip().startswith("{"):
                 text = f"{{{','.join(text.split())}}}"  # they are written with blanks
             try:
-                value = parse_text(text, wanted, self.context.zone)
+                value = self.read(text, wanted, node)
             except DataError as error:
                 raise self.context.located(error, node) from None
             if target.kind is Kind.CHAR:

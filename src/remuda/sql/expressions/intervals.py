@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Final
 
 from remuda.datatypes.sql import BIGINT, DATE, INTEGER, INTERVAL, TIME, TIMESTAMP, TIMESTAMPTZ
-from remuda.datatypes.texts.text import parse_text
 from remuda.datatypes.times.intervals import unpack
 from remuda.datatypes.times.intervaltext import FIELDS
 from remuda.errors import DataError, UndefinedFunction
@@ -41,7 +40,7 @@ def _literal(binder: ExpressionBinder, node: ast.IntervalLiteral) -> Expression:
     given = (int(digits),) if digits else ()
     target = type_from_name("interval", given, position_of(binder.context.text, place), span)
     try:
-        return Literal(INTERVAL, parse_text(text, target))
+        return Literal(INTERVAL, binder.convert.read(text, target, place))
     except DataError as error:
         raise binder.context.located(error, place) from None
 

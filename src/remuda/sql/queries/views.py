@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from remuda.catalog.edits import DropView, Edit, PutView
 from remuda.datatypes.schema import Column, MapSchema, ViewDefinition
+from remuda.datatypes.times.text_forms import PLAIN_FORMS
 from remuda.errors import (
     DependentObjects,
     DuplicateColumn,
@@ -50,9 +51,11 @@ def view_plan(
             InfiniteRecursion, f'infinite recursion detected in view "{view.name}"', node
         )
     text, uses, path, kept = context.text, context.uses, context.path, context.kept
+    zone = context.zone
     context.inside.append(view.name)
     try:
         context.text, context.uses, context.path, context.kept = view.text, set(), KEPT_PATH, None
+        context.zone = None if zone is None else zone.with_forms(PLAIN_FORMS)
         plan = bind(context, parse_query(view.text))
         places = _places(view, [column.name for column in plan.output])
     except RemudaError as error:
@@ -62,6 +65,7 @@ def view_plan(
         raise context.located(error.at(None, None), node) from None
     finally:
         context.text, context.uses, context.path, context.kept = text, uses, path, kept
+        context.zone = zone
         context.inside.pop()
     output = [plan.output[place] for place in places]
     return Project(
