@@ -51,7 +51,9 @@ def text_of(source: SqlType, zone: Zone | None = None) -> Callable[[Any], str]:
         case kind if kind in (*TEXT_KINDS, *INTEGER_KINDS, Kind.JSON, Kind.ENUM):
             return str
         case Kind.REAL:
-            return lambda value: float_text(value, np.format_float_scientific(np.float32(value)))
+            return lambda value: float_text(
+                value, np.format_float_scientific(np.float32(value)), _REAL_DIGITS
+            )
         case Kind.DOUBLE:
             return lambda value: float_text(value, np.format_float_scientific(value))
         case Kind.DECIMAL:
@@ -128,8 +130,13 @@ def decimal_text(unscaled: int, scale: int) -> str:
     return sign + (f"{digits[:-scale]}.{digits[-scale:]}" if scale else digits)
 
 
-def float_text(value: float, scientific: str) -> str:
-    """PostgreSQL's output of floats: shortest digits, exponent form outside of 1e-4 .. 1e15."""
+_REAL_DIGITS: Final = 6
+_DOUBLE_DIGITS: Final = 15
+
+
+def float_text(value: float, scientific: str, whole: int = _DOUBLE_DIGITS) -> str:
+    """PostgreSQL's output of floats: shortest digits, exponent form below 1e-4, and from a number
+    with more than ``whole`` digits before its point on."""
     if np.isnan(value):
         return "NaN"
     if value in (float("inf"), float("-inf")):
@@ -140,7 +147,7 @@ def float_text(value: float, scientific: str) -> str:
     digits = mantissa.lstrip("-").replace(".", "").rstrip("0") or "0"
     if value == 0:
         return sign + "0"
-    if exponent < -4 or exponent >= 15:
+    if exponent < -4 or exponent >= whole:
         fraction = f".{digits[1:]}" if len(digits) > 1 else ""
         return f"{sign}{digits[0]}{fraction}e{'-' if exponent < 0 else '+'}{abs(exponent):02d}"
     if exponent < 0:
