@@ -71,6 +71,10 @@ class OutOfRange(ValueError):
     """A field has a value that it cannot have."""
 
 
+class MonthOrDayOutOfRange(OutOfRange):
+    """A month or a day that no year has: in another order they might be right."""
+
+
 class ZoneOutOfRange(ValueError):
     """A displacement from UTC that is too large."""
 
@@ -228,9 +232,9 @@ class _Decoder:
             day = days_from_civil(values["year"], 1, 1) + values["doy"] - 1
             values["year"], values["month"], values["day"] = civil(day)
         if "month" in given and not 1 <= values["month"] <= 12:
-            raise OutOfRange
+            raise MonthOrDayOutOfRange
         if "day" in given and not 1 <= values["day"] <= 31:
-            raise OutOfRange
+            raise MonthOrDayOutOfRange
         if given >= _DATE and values["day"] > days_in_month(values["year"], values["month"]):
             raise OutOfRange
 

@@ -10,6 +10,7 @@ from typing import Final, TypeAlias, TypeVar
 
 from remuda.datatypes.times.datetime_fields import (
     BadFormat,
+    MonthOrDayOutOfRange,
     OutOfRange,
     UnknownZone,
     ZoneOutOfRange,
@@ -117,8 +118,8 @@ def _read(read: Callable[[str], Found], text: str, kind: str, example: str) -> F
         return read(text)
     except BadFormat:
         raise _unreadable(text, kind, example) from None
-    except OutOfRange:
-        raise _out_of_range(text) from None
+    except OutOfRange as problem:
+        raise _out_of_range(text, isinstance(problem, MonthOrDayOutOfRange)) from None
     except ZoneOutOfRange:
         raise InvalidZoneDisplacement(f'time zone displacement out of range: "{text}"') from None
     except UnknownZone as problem:
@@ -132,9 +133,13 @@ def _unreadable(text: str, kind: str, example: str) -> InvalidDatetime:
     )
 
 
-def _out_of_range(text: str) -> DatetimeOverflow:
+def _out_of_range(text: str, ordered: bool = False) -> DatetimeOverflow:
+    """``ordered``: the parts of the date may be in another order."""
     shown = text if len(text) <= 60 else text[:57] + "..."
-    return DatetimeOverflow(f'date/time field value out of range: "{shown}"')
+    return DatetimeOverflow(
+        f'date/time field value out of range: "{shown}"',
+        hint='Perhaps you need a different "datestyle" setting.' if ordered else "",
+    )
 
 
 def month_length(year: int, month: int) -> int:
