@@ -214,7 +214,8 @@ class SnapshotStorm:
                 counts.asked = value
 
                 async def put(client: Any, value: int = value) -> bool:
-                    await client.put(await client.schema("chain"), link, value)
+                    schema = await client.schema("chain")
+                    await client.put(schema, link, value, *[None] * (len(schema.columns) - 2))
                     return True
 
                 if await self.ask(put):
@@ -229,7 +230,7 @@ class SnapshotStorm:
             counts.asked += 1
             number = counts.asked
             text = (
-                f"SINK INTO bulk SELECT {group * ROWS} + i, {number} "
+                f"SINK INTO bulk (id, v) SELECT {group * ROWS} + i, {number} "
                 f"FROM generate_series(0, {ROWS - 1}) AS g(i)"
             )
             if await self.sql(text) is not None:
@@ -303,6 +304,31 @@ class SnapshotStorm:
                     f"cut {cut}: {name} is {value}, not {bounds.low[name]} to {bounds.high[name]}"
                 )
         return found
+
+
+class AlteringSnapshotStorm(SnapshotStorm):
+    """Members keep logs, and maps are altered while snapshots are made: the logs of a cut have rows
+    of several versions of their maps."""
+
+    def __init__(self, seed: int) -> None:
+        super().__init__(seed)
+        self.logged, self.size = True, max(self.size, 2)
+        self.alters = Random(f"{seed}/alters")
+        self.altered: set[str] = set()
+
+    async def make(self, kind: str) -> None:
+        chance = self.alters
+        names = chance.sample(("accounts", "chain", "bulk"), chance.choice((0, 1, 1, 2)))
+        edits = [self.alter(name, chance.uniform(0.0, 0.1)) for name in names]
+        await asyncio.gather(super().make(kind), *edits)
+
+    async def alter(self, name: str, after: float) -> None:
+        await asyncio.sleep(after)
+        there = name in self.altered
+        edit = "DROP COLUMN IF EXISTS x" if there else "ADD COLUMN IF NOT EXISTS x INTEGER"
+        if await self.sql(f"ALTER TABLE {name} {edit}") is not None:
+            self.altered ^= {name}
+            self.ends["alter"] += 1
 
 
 class MovingSnapshotStorm(SnapshotStorm):

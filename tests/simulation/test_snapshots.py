@@ -17,12 +17,14 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 from sim_cluster import Violation
-from sim_snapshots import MovingSnapshotStorm, run_seed
+from sim_snapshots import AlteringSnapshotStorm, MovingSnapshotStorm, SnapshotStorm, run_seed
 
+from remuda.member.snapshots import making
 from remuda.member.snapshots import rows as snapshot_rows
 from remuda.member.snapshots.cut_watch import CutWatch
 from remuda.member.snapshots.cuts import Cuts
 from remuda.member.snapshots.restoring import SnapshotRestoring
+from remuda.snapshot.catalog import catalog_text
 from remuda.storage.maps.transfer import Extraction
 
 SEEDS = int(os.environ.get("REMUDA_SIMULATION_SNAPSHOT_SEEDS", "0"))
@@ -55,6 +57,16 @@ def test_snapshots_are_of_one_moment_while_partitions_move() -> None:
     for seed in range(SOAK_SEEDS // 5):
         ends.update(run_seed(seed, MovingSnapshotStorm).ends)
     wanted = ("increment", "base", "ViewChanged", "restore", "restore while moving")
+    assert all(ends[each] for each in wanted), ends
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(7200)
+def test_snapshots_are_of_one_moment_while_maps_are_altered() -> None:
+    ends: Counter[str] = Counter()
+    for seed in range(SOAK_SEEDS // 5):
+        ends.update(run_seed(seed, AlteringSnapshotStorm).ends)
+    wanted = ("increment", "base", "SchemaChanged", "alter", "restore")
     assert all(ends[each] for each in wanted), ends
 
 
@@ -105,11 +117,20 @@ def objects_are_forgotten(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(SnapshotRestoring, "_check_rows", nothing)
 
 
-def _caught(patch: pytest.MonkeyPatch, mutation: Patch, seeds: range) -> None:
+def former_versions_are_not_named(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(making, "catalog_text", lambda catalog, _former=(): catalog_text(catalog))
+
+
+def _caught(
+    patch: pytest.MonkeyPatch,
+    mutation: Patch,
+    seeds: range,
+    storm: type[SnapshotStorm] = SnapshotStorm,
+) -> None:
     mutation(patch)
     with pytest.raises(Violation):
         for seed in seeds:
-            run_seed(seed)
+            run_seed(seed, storm)
 
 
 def test_rows_of_now_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -120,6 +141,12 @@ def test_rows_of_now_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("mutation", [objects_are_forgotten, cuts_do_not_wait, sides_are_not_noted])
 def test_further_mutations_are_noticed(monkeypatch: pytest.MonkeyPatch, mutation: Patch) -> None:
     _caught(monkeypatch, mutation, range(60))
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(3600)
+def test_rows_of_unknown_versions_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    _caught(monkeypatch, former_versions_are_not_named, range(40), AlteringSnapshotStorm)
 
 
 if __name__ == "__main__":
