@@ -108,6 +108,15 @@ class SequenceOptions:
     link: int
 
 
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """The column of a table or view that a column of a result shows as it is: the OID of the
+    relation, and the place of its column, from 1 on."""
+
+    relation: int
+    column: int
+
+
 @dataclass(frozen=True)
 class Column:
     """A column of a map or a result: its name as spelled, its SQL type, whether it may be NULL.
@@ -131,6 +140,8 @@ class Column:
     """The links of the sequences that it owns: they are dropped with it."""
     generated: str = field(default="", repr=False)
     """GENERATED ALWAYS AS (...) STORED: the SQL expression, over other columns of the row."""
+    origin: Origin | None = field(default=None, compare=False, repr=False)
+    """Of a column of a result."""
     _declared: str = field(init=False, repr=False)
     """The type's name, because types that differ in their digits of seconds only are equal."""
 

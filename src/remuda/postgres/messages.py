@@ -264,12 +264,16 @@ _READERS: Final[dict[int, Callable[[bytes], Message]]] = {
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """A column of a result, as RowDescription tells it. ``length`` is -1 for a variable one."""
+    """A column of a result, as RowDescription tells it. ``length`` is -1 for a variable one.
+    ``relation`` and ``column``: the OID of the table or view whose column it is, and the place of
+    that column; 0: it is an expression."""
 
     name: str
     type: int
     length: int
     modifier: int
+    relation: int = 0
+    column: int = 0
 
 
 def message(kind: bytes, body: bytes = b"") -> bytes:
@@ -368,7 +372,8 @@ def row_description(fields: Sequence[Field], formats: Sequence[int]) -> bytes:
     parts = [struct.pack("!H", len(fields))]
     for field, form in zip(fields, formats, strict=True):
         parts.append(_zero_ended(field.name))
-        parts.append(_FIELD.pack(0, 0, field.type, field.length, field.modifier, form))
+        origin = (field.relation, field.column)
+        parts.append(_FIELD.pack(*origin, field.type, field.length, field.modifier, form))
     return message(b"T", b"".join(parts))
 
 

@@ -10,7 +10,7 @@ from typing import TypeAlias
 
 from remuda.catalog.catalog import Catalog
 from remuda.catalog.statistics import StatisticsReader
-from remuda.datatypes.schema import Column, MapSchema
+from remuda.datatypes.schema import Column, MapSchema, Origin
 from remuda.datatypes.sql import SqlType
 from remuda.errors import LimitExceeded, RemudaError
 from remuda.execution.evaluate.compile import evaluate_constant
@@ -323,8 +323,8 @@ def needs(found: Planned, catalog: Catalog) -> tuple[Need, ...]:
 def _planned(statement: BoundStatement, environment: Environment) -> Planned:
     match statement:
         case BoundQuery():
-            names = statement.names
-            query = _query(statement.plan, names, statement.parameter_types, environment)
+            names, types, origins = statement.names, statement.parameter_types, statement.origins
+            query = _query(statement.plan, names, types, environment, origins)
             if statement.effects or statement.declares:  # its answer is another one than its rows
                 query = replace(query, point=None, indexed=None, constant=None, route=None)
                 query = replace(query, effects=statement.effects, declares=statement.declares)
@@ -351,11 +351,10 @@ def _change(statement: ChangeStatement, environment: Environment) -> PlannedChan
     written = len(schema.columns) + statement.chooses if statement.writes else 0
     removed = len(schema.key) if statement.removes else 0
     names = [column.name for column in statement.source.output[: written + removed]]
-    names += statement.returning
-    source = _query(statement.source, names, statement.parameter_types, environment)
-    answer = None
-    if (query := statement.query) is not None:
-        answer = _query(query.plan, query.names, statement.parameter_types, environment)
+    types, origins = statement.parameter_types, statement.origins
+    source = _query(statement.source, [*names, *statement.returning], types, environment, origins)
+    query = statement.query
+    answer = None if query is None else _query(query.plan, query.names, types, environment)
     return PlannedChange(
         source=source,
         schema=schema,
@@ -376,7 +375,11 @@ def _change(statement: ChangeStatement, environment: Environment) -> PlannedChan
 
 
 def _query(
-    plan: Logical, names: Sequence[str], types: tuple[SqlType, ...], environment: Environment
+    plan: Logical,
+    names: Sequence[str],
+    types: tuple[SqlType, ...],
+    environment: Environment,
+    origins: Sequence[Origin | None] = (),
 ) -> PlannedQuery:
     context = PlanningContext(
         statistics=environment.statistics,
@@ -389,9 +392,10 @@ def _query(
     supplied = tuple(_supply(node, types, environment, enough) for node in _supplied(plan))
     plan, clock_parameters = with_clock_parameters(plan, len(types))
     physical = plan_query(plan, context)
+    known = origins or (None,) * len(names)
     columns = tuple(
-        Column(name, column.type, column.nullable)
-        for name, column in zip(names, physical.output, strict=True)
+        Column(name, column.type, column.nullable, origin=origin)
+        for name, column, origin in zip(names, physical.output, known, strict=True)
     )
     point = point_read(physical) if not clock_parameters else None
     schema = environment.catalog.find_id(point.map_id) if point is not None else None

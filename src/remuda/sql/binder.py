@@ -37,6 +37,7 @@ from remuda.sql.queries.relations import Environment
 from remuda.sql.queries.views import bind_create_view
 from remuda.sql.scope.context import Context
 from remuda.sql.scope.object_names import as_text, is_written
+from remuda.sql.scope.origins import origins
 from remuda.sql.scope.output import project
 from remuda.sql.scope.resolution import DEFAULT_PATH
 from remuda.sql.scope.scope import Scope, column_refs
@@ -398,14 +399,19 @@ def _bind_runnable(
         change = _bind_changing(context, tree)
         if context.takes_numbers or change.schema.takes_numbers:
             change = _numbered(context, change)
-        return dataclasses.replace(change, parameter_types=context.finish_parameters())
+        types = context.finish_parameters()
+        if isinstance(change, ChangeStatement):
+            known = origins(context, change.source)
+            return dataclasses.replace(change, parameter_types=types, origins=known)
+        return dataclasses.replace(change, parameter_types=types)
     items = EffectItems(context, tree.root)
     plan = _written(context, bind_query(context, items.root, Environment()))
     if context.takes_numbers:
         plan = numbered(context, plan)
     names = tuple(column.name for column in plan.output)
     effects = items.effects(len(names))
-    return BoundQuery(plan, names, context.finish_parameters(), tree.locking, effects)
+    query = BoundQuery(plan, names, context.finish_parameters(), tree.locking, effects)
+    return dataclasses.replace(query, origins=origins(context, plan))
 
 
 def _bind_changing(

@@ -37,9 +37,13 @@ def fields_of(columns: Sequence[Column]) -> tuple[Field, ...]:
     """How RowDescription tells these columns."""
     if columns is PLAN_COLUMNS:
         columns = QUERY_PLAN
-    return tuple(
-        Field(c.name, wire_oid(c.type), _length(c.type), modifier(c.type)) for c in columns
-    )
+    return tuple(map(_field, columns))
+
+
+def _field(column: Column) -> Field:
+    name, sql_type, origin = column.name, column.type, column.origin
+    told = (name, wire_oid(sql_type), _length(sql_type), modifier(sql_type))
+    return Field(*told) if origin is None else Field(*told, origin.relation, origin.column)
 
 
 def tells(fields: Sequence[Field] | None, columns: Sequence[Column]) -> bool:

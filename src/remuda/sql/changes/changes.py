@@ -22,6 +22,7 @@ from remuda.sql.queries.numbers import numbered_rows
 from remuda.sql.queries.queries import ValuesBinder, analyze_query, rows_plan
 from remuda.sql.queries.relations import Environment
 from remuda.sql.scope.context import Context
+from remuda.sql.scope.origins import note_origins
 from remuda.sql.scope.output import project
 from remuda.sql.scope.scope import Scope, column_refs
 from remuda.sql.scope.statements import ChangeStatement, InsertStatement, Repeats
@@ -86,6 +87,7 @@ def bind_insert(context: Context, tree: InsertTree) -> InsertStatement | ChangeS
     chooses = resolved is not None and resolved.chooses
     columns = stored[1 : 1 + len(schema.columns)] if chooses else stored
     scope.add(context, alias, columns, target)
+    note_origins(context, schema.oid, columns)
     outcome = returned(context, Outcome(source, scope, [e for _, e in stored]), clause)
     return ChangeStatement(
         verb="SINK" if tree.sink else "INSERT",

@@ -26,6 +26,7 @@ from remuda.sql.queries.relations import CommonTable, Environment, undefined_map
 from remuda.sql.queries.select import SelectBinder
 from remuda.sql.queries.select_items import Item
 from remuda.sql.scope.context import Context, identifier
+from remuda.sql.scope.origins import note_origins
 from remuda.sql.scope.schema_names import relation_named, written
 from remuda.sql.scope.scope import Scope
 from remuda.sql.scope.statements import (
@@ -118,6 +119,7 @@ def _update(context: Context, node: ast.Update) -> ChangeStatement:
     keys = [old[position] for position in schema.key_positions] if removes else []
     unique = {schema.position[name] for index in schema.uniques for name in index.names}
     scope = _replaced(select.scope, alias, rows)
+    note_origins(context, schema.oid, scope.relations[alias])
     clause = node.args.get("returning")
     outcome = returned(context, Outcome(plan, scope, [*rows, *keys]), clause)
     return ChangeStatement(

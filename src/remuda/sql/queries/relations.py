@@ -33,6 +33,7 @@ from remuda.sql.queries.sampling import sampled
 from remuda.sql.queries.table_functions import bind_table_function, is_table_function
 from remuda.sql.queries.views import view_plan
 from remuda.sql.scope.context import Context, identifier
+from remuda.sql.scope.origins import note_origins
 from remuda.sql.scope.output import free_references, joined
 from remuda.sql.scope.schema_names import relation_named, system_scan, written
 from remuda.sql.scope.scope import Scope, column_refs
@@ -213,15 +214,22 @@ class RelationBinder:
         """A system relation, a map or a view."""
         alias = node.args.get("alias")
         shown = name if alias is None or alias.this is None else identifier(alias.this)
+        plan: Logical
         match relation_named(self.context, node):
             case SystemRelation() as system:
-                return system_scan(self.context, system, shown)
+                plan, oid = system_scan(self.context, system, shown), system.oid
             case ViewDefinition() as view:
-                return view_plan(self.context, view, node.this, self._alone)
+                plan, oid = view_plan(self.context, view, node.this, self._alone), view.oid
             case MapSchema() as schema:
                 self.context.uses.add(schema.name)
-                return scan(self.context, schema, shown)
-        raise undefined_map(self.context, written(node), node.this, self.environment.tables)
+                plan, oid = scan(self.context, schema, shown), schema.oid
+            case _:
+                raise self._undefined(node)
+        note_origins(self.context, oid, column_refs(plan.output))
+        return plan
+
+    def _undefined(self, node: ast.Table) -> UndefinedMap:
+        return undefined_map(self.context, written(node), node.this, self.environment.tables)
 
     def _alone(self, _context: Context, node: ast.Node) -> Logical:
         return self.bind_query(node, Environment())

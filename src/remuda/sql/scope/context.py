@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Final, TypeVar
 
 from remuda.catalog.system_relations import DATABASE
+from remuda.datatypes.schema import Origin
 from remuda.datatypes.sql import NULL, VARCHAR, Kind, SqlType
 from remuda.datatypes.times.zones import Zone
 from remuda.errors import IndeterminateParameter, LimitExceeded, NotSupported, RemudaError
@@ -61,6 +62,8 @@ class Context:
         """The maps and views that have been named so far."""
         self.inside: list[str] = []
         """The views that are being bound, the outermost first."""
+        self.origins: dict[ColumnId, Origin] = {}
+        """Of the columns of tables and views that were named so far (``sql.scope.origins``)."""
         self.takes_numbers = False
         """Whether calls of sequences were bound (``sql.queries.numbers``)."""
         self._last_id = 0

@@ -12,7 +12,7 @@ from remuda.catalog.roles import EVERYBODY_IS_THE_OWNER, Roles
 from remuda.catalog.users import Role
 from remuda.copying.options import CopyOptions
 from remuda.datatypes.index import IndexDefinition
-from remuda.datatypes.schema import Column, MapSchema, Namespace, ViewDefinition
+from remuda.datatypes.schema import Column, MapSchema, Namespace, Origin, ViewDefinition
 from remuda.datatypes.sql import BOOLEAN, VARCHAR, EnumType, SqlType
 from remuda.datatypes.values import PhysicalValue
 from remuda.errors import Position, RemudaError
@@ -188,6 +188,7 @@ class BoundQuery:
     effects: tuple[ItemEffect, ...] = ()
     declares: Declaration | None = None
     """The cursor that is declared for it."""
+    origins: tuple[Origin | None, ...] = field(default=(), repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -359,6 +360,8 @@ class ChangeStatement:
     repeats: Repeats
     returning: tuple[str, ...]
     parameter_types: tuple[SqlType, ...] = ()
+    origins: tuple[Origin | None, ...] = field(default=(), repr=False)
+    """Those of ``source``."""
     chooses: bool = False
     """The first column of ``source`` is a ``MergeAction``: not every row is written and removed."""
     query: BoundQuery | None = None
