@@ -138,6 +138,29 @@ def test_a_level_is_shown_as_it_was_asked_for(connection):
     assert (shown(), shown("transaction_read_only")) == ("serializable", "off")
 
 
+def test_deferrable_is_kept_and_shown(connection):
+    def shown(name="transaction_deferrable"):
+        return connection.execute(f"SHOW {name}").fetchone()[0]
+
+    connection.execute("BEGIN ISOLATION LEVEL SERIALIZABLE READ ONLY DEFERRABLE")
+    assert (shown(), shown("transaction_read_only")) == ("on", "on")
+    connection.execute("SET TRANSACTION NOT DEFERRABLE")
+    assert shown() == "off"
+    connection.execute("SET transaction_deferrable = on")
+    assert shown() == "on"
+    connection.execute("COMMIT")
+    assert shown() == "off"
+    connection.execute("SET default_transaction_deferrable TO 'on'")
+    connection.execute("BEGIN")
+    assert (shown(), shown("transaction_read_only")) == ("on", "off")
+    connection.execute("COMMIT")
+    connection.execute("SET SESSION CHARACTERISTICS AS TRANSACTION NOT DEFERRABLE")
+    assert (shown(), shown("default_transaction_deferrable")) == ("off", "off")
+    connection.execute("BEGIN TRANSACTION PESSIMISTIC DEFERRABLE")
+    assert (shown(), shown("transaction_isolation")) == ("on", "repeatable read")
+    connection.execute("ROLLBACK")
+
+
 def test_read_uncommitted_sees_what_is_committed_meanwhile_and_nothing_else(connect):
     one, other = connect(), connect()
     one.execute("CREATE TABLE levels (id BIGINT PRIMARY KEY, n BIGINT)")

@@ -22,7 +22,9 @@ from remuda.sql.scope.resolution import path_of
 
 _OF_TEXTS: Final = frozenset({"bytea_output", "datestyle", "extra_float_digits", "intervalstyle"})
 """Settings by which values are written and read."""
-_NEXT: Final = frozenset({"transaction_isolation", "transaction_read_only"})
+_NEXT: Final = frozenset(
+    {"transaction_deferrable", "transaction_isolation", "transaction_read_only"}
+)
 SESSION_SIZE_MAX: Final = 1024 * 1024
 SEQUENCES_MAX: Final = 1000
 """Sequences whose last number a session knows: those that it used last."""

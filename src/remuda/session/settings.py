@@ -245,6 +245,12 @@ _SETTINGS: Final = (
         "DateStyle", _DATE_STYLE, "how dates are shown and read", _date_style, amend=_date_style
     ),
     Setting(
+        "default_transaction_deferrable",
+        "off",
+        "kept and shown only: a snapshot is always safe to read",
+        _boolean,
+    ),
+    Setting(
         "default_transaction_isolation",
         "serializable",
         "of transactions whose BEGIN names no level",
@@ -323,6 +329,9 @@ _SETTINGS: Final = (
         "UTC",
         "the session's time zone: by its clocks moments are shown, read and taken apart",
         zone_name,
+    ),
+    Setting(
+        "transaction_deferrable", "off", "whether the open transaction is DEFERRABLE", _boolean
     ),
     Setting(
         "transaction_isolation", "serializable", "that of the transaction that is open", _ISOLATION

@@ -8,7 +8,9 @@ from typing import Final
 from remuda.errors import InputError
 from remuda.session.settings import checked, setting_of
 
-_OF_ONE_TRANSACTION: Final = frozenset({"transaction_isolation", "transaction_read_only"})
+_OF_ONE_TRANSACTION: Final = frozenset(
+    {"transaction_deferrable", "transaction_isolation", "transaction_read_only"}
+)
 
 
 def user_setting(name: str, value: str) -> tuple[str, str]:

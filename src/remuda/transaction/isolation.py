@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Final
 
@@ -36,6 +36,8 @@ class Modes:
     read_only: bool | None = None
     pessimistic: bool | None = None
     """Whether it locks what it writes, and what it gets by key, before."""
+    deferrable: bool | None = None
+    """Kept and shown only: a snapshot is always safe to read, so no transaction waits for one."""
 
     def over(self, other: Modes) -> Modes:
         """What this says, and ``other`` where this says nothing."""
@@ -43,6 +45,7 @@ class Modes:
             self.isolation or other.isolation,
             other.read_only if self.read_only is None else self.read_only,
             other.pessimistic if self.pessimistic is None else self.pessimistic,
+            other.deferrable if self.deferrable is None else self.deferrable,
         )
 
     def locking(self, defaults: Modes) -> Modes:
@@ -56,7 +59,7 @@ class Modes:
             )
         if level is None and defaults.isolation is not None and defaults.isolation.moves_on:
             level = defaults.isolation
-        return Modes(level or Isolation.REPEATABLE_READ, self.read_only, pessimistic=True)
+        return replace(self, isolation=level or Isolation.REPEATABLE_READ, pessimistic=True)
 
 
 NO_MODES: Final = Modes()

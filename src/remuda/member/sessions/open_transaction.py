@@ -137,6 +137,7 @@ class OpenTransaction:
             **self.local,
             "transaction_isolation": self.isolation.value,
             "transaction_read_only": "on" if self.read_only else "off",
+            "transaction_deferrable": "on" if self.modes.over(self.defaults).deferrable else "off",
         }
         return ClientSession(
             values,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -69,7 +69,13 @@ from remuda.sql.trees.transaction import (
 from remuda.transaction.isolation import Isolation, Modes
 from remuda.transaction.states import State
 
-_MODES: Final = ("transaction_isolation", "transaction_read_only")
+_LEVELS: Final = {level.value: level for level in Isolation}
+_MODES: Final[Mapping[str, Callable[[str], Modes]]] = {
+    "transaction_isolation": lambda value: Modes(_LEVELS[value]),
+    "transaction_read_only": lambda value: Modes(read_only=value == "on"),
+    "transaction_deferrable": lambda value: Modes(deferrable=value == "on"),
+}
+"""The modes that a SET of one of these asks for."""
 _STATES: Final = {
     State.ACTIVE: user_pb2.ACTIVE,
     State.SUSPENDED: user_pb2.SUSPENDED,
@@ -79,7 +85,6 @@ _DEFINITIONS: Final = (
     CatalogStatement, CreateMapStatement, CreateAsStatement, CreateIndexStatement,
     DropIndexStatement, TruncateStatement,
 )  # fmt: skip
-_LEVELS: Final = {level.value: level for level in Isolation}
 
 
 def status_of(transaction: OpenTransaction | None) -> user_pb2.TransactionStatus:
@@ -96,7 +101,8 @@ def status_of(transaction: OpenTransaction | None) -> user_pb2.TransactionStatus
 def default_modes(session: ClientSession) -> Modes:
     level = session.value(SETTINGS["default_transaction_isolation"])
     read_only = session.value(SETTINGS["default_transaction_read_only"]) == "on"
-    return Modes(_LEVELS[level], read_only)
+    deferrable = session.value(SETTINGS["default_transaction_deferrable"]) == "on"
+    return Modes(_LEVELS[level], read_only, deferrable=deferrable)
 
 
 def _is_temporary(statement: Statement, found: Planned) -> bool:
@@ -289,9 +295,7 @@ class TransactionStatements:
         name = (tree.name or "").lower()
         transaction = statement.transaction
         if name in _MODES and tree.value is not None:
-            value = checked(setting_of(name), tree.value)
-            read_only = value == "on" if name == "transaction_read_only" else None
-            modes = Modes(None if read_only is not None else _LEVELS[value], read_only)
+            modes = _MODES[name](checked(setting_of(name), tree.value))
             if transaction is not None:
                 self._change_modes(transaction, modes)
             return True
@@ -488,9 +492,11 @@ def _with_defaults(session: ClientSession, modes: Modes) -> ClientSession:
     if modes.isolation is not None:
         setting = SETTINGS["default_transaction_isolation"]
         session = session.with_value(setting, modes.isolation.value)
-    if modes.read_only is not None:
-        setting = SETTINGS["default_transaction_read_only"]
-        session = session.with_value(setting, "on" if modes.read_only else "off")
+    for name in ("read_only", "deferrable"):
+        value = getattr(modes, name)
+        if value is not None:
+            setting = SETTINGS[f"default_transaction_{name}"]
+            session = session.with_value(setting, "on" if value else "off")
     return session
 
 

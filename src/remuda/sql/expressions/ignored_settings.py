@@ -67,6 +67,7 @@ min_parallel_table_scan_size 8MB number
 parallel_leader_participation on bool
 parallel_setup_cost 1000 number
 parallel_tuple_cost 0.1 number
+password_encryption scram-sha-256 scram-sha-256
 plan_cache_mode auto auto force_generic_plan force_custom_plan
 quote_all_identifiers off bool
 random_page_cost 4 number

@@ -61,7 +61,8 @@ from remuda.sql.trees.syntax import QueryTree
 VERSION: Final = "PostgreSQL 15.0 (Remuda)"
 SETTING_NAMES: Final = (
     "application_name", "bytea_output", "client_encoding", "client_min_messages", "datestyle",
-    "default_tablespace", "default_transaction_isolation", "default_transaction_read_only",
+    "default_tablespace", "default_transaction_deferrable", "default_transaction_isolation",
+    "default_transaction_read_only",
     "definitions_in_transactions",
     "engine", "extra_float_digits", "idle_in_transaction_session_timeout", "integer_datetimes",
     "intervalstyle", "jit",
@@ -69,7 +70,8 @@ SETTING_NAMES: Final = (
     "max_index_keys", "read_consistency",
     "search_path", "server_encoding", "server_version", "server_version_num", "sql_dialect",
     "standard_conforming_strings", "statement_timeout", "synchronize_seqscans", "test_pauses",
-    "timezone", "transaction_isolation", "transaction_read_only", "xmloption",
+    "timezone", "transaction_deferrable", "transaction_isolation", "transaction_read_only",
+    "xmloption",
     *(setting.name for setting in IGNORED),
 )  # fmt: skip
 """Every setting of a session (``session.settings`` has their values), in lower case."""

@@ -119,8 +119,10 @@ class TransactionParser(TokenReader):
             return Modes(pessimistic=True)
         if self.accept("optimistic"):
             return Modes(pessimistic=False)
-        if self.accept("not", "deferrable") or self.accept("deferrable"):
-            return Modes()  # snapshots are always safe to read, and never waited for
+        if self.accept("not", "deferrable"):
+            return Modes(deferrable=False)
+        if self.accept("deferrable"):
+            return Modes(deferrable=True)
         return self.fail(
             "Expected: ISOLATION LEVEL, READ ONLY, READ WRITE, PESSIMISTIC, OPTIMISTIC."
         )
