@@ -98,8 +98,8 @@ discard something
 analyze flihgts
 analyze flights (caries)
 analyze flights,
-set role admin
-set session authorization admin
+set role
+set session authorization admin x
 begin foo
 begin isolation level chaos
 start

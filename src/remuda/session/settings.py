@@ -304,6 +304,12 @@ _SETTINGS: Final = (
         "member have seen, without asking the other members",
         _only("latest", "causal"),
     ),
+    Setting(
+        "role",
+        "none",
+        "SET ROLE and SET SESSION AUTHORIZATION: a user is always the one of the login",
+        _only("none"),
+    ),
     Setting("search_path", '"$user", public', "where names are looked up", _path),
     Setting("server_encoding", "UTF8", "the encoding of texts"),
     Setting("server_version", "15.0", "the version of PostgreSQL whose dialect this is"),

@@ -7,7 +7,7 @@ import re
 import pytest
 from users_of_cluster import known_users, prepared
 
-from remuda.errors import NotSupported, RemudaError
+from remuda.errors import InputError, NotSupported, RemudaError
 from remuda.sql.parsing.parser import parse
 from remuda.sql.trees.privileges import PrivilegeTree
 
@@ -131,6 +131,8 @@ class TestWithoutUsers:
         ("CREATE ROLE app LOGIN", "CREATE ROLE", "remuda user add NAME"),
         ("CREATE USER app WITH PASSWORD 'x'", "CREATE USER", "remuda user add NAME"),
         ("DROP ROLE IF EXISTS app", "DROP ROLE", "remuda user remove NAME"),
+        ("DROP OWNED BY app CASCADE", "DROP OWNED", "remuda user revoke NAME ROLE"),
+        ("REASSIGN OWNED BY app TO other", "REASSIGN OWNED", "remuda user revoke NAME ROLE"),
         ("ALTER USER app PASSWORD 'x'", "ALTER USER", "remuda user password NAME"),
         (
             "ALTER DEFAULT PRIVILEGES IN SCHEMA s GRANT SELECT ON TABLES TO app",
@@ -143,3 +145,34 @@ def test_users_are_not_made_by_statements(text, said, command):
     with pytest.raises(NotSupported, match=f"^{said} is not supported") as caught:
         parse(text)
     assert command in caught.value.hint
+
+
+@pytest.mark.parametrize(
+    "text", ["SET ROLE {}", "SET SESSION AUTHORIZATION '{}'", "SET role TO {}"]
+)
+def test_a_session_stays_that_of_its_user(in_cluster, settings, text):
+    async def scenario(cluster):
+        root, reader, *_ = await prepared(cluster)
+        await reader.sql(text.format("reader"))
+        with pytest.raises(NotSupported, match="cannot become another user"):
+            await reader.sql(text.format("root"))
+        with pytest.raises(InputError, match='invalid value for parameter "role"'):
+            await reader.sql("SELECT set_config('role', 'root', false)")
+        await root.sql("CREATE SCHEMA AUTHORIZATION CURRENT_USER")
+        assert await root.sql("SELECT nspname FROM pg_namespace WHERE nspname = 'root'") == [
+            ("root",)
+        ]
+        await cluster.idle()
+
+    in_cluster(scenario, 1, **settings)
+
+
+@pytest.mark.parametrize("text", ["SET ROLE app", "SET SESSION AUTHORIZATION app"])
+def test_without_users_every_session_is_everybody(in_cluster, text):
+    async def scenario(cluster):
+        client = await cluster.client(1)
+        await client.sql(text)
+        assert await client.sql("SHOW role") == [("none",)]
+        await cluster.idle()
+
+    in_cluster(scenario, 1)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Final
 
 from remuda.catalog.catalog import Catalog
@@ -21,6 +22,7 @@ from remuda.rpc.messages.user_pb2 import RpcType
 from remuda.session.planning import Planned, needs
 from remuda.session.privileges import Need, check_needs, visible
 from remuda.sql.scope.statements import PrivilegeStatement
+from remuda.sql.trees.session import NO_ROLE, ROLE, SessionTree, SetTree
 
 REREAD_INTERVAL: Final = 1.0
 """Seconds between two looks at the file of users."""
@@ -60,6 +62,20 @@ class Access:
         if found is None:
             raise InsufficientPrivilege(f'user "{name}" does not exist any more')
         return found
+
+    def as_login(self, name: str, tree: SessionTree) -> SessionTree:
+        """SET ROLE to the user of the login changes nothing, and neither does any without users.
+        Raises NotSupported for other users."""
+        if not isinstance(tree, SetTree) or (tree.name or "").lower() != ROLE:
+            return tree
+        if tree.value in (None, NO_ROLE):
+            return tree
+        user = self.user(name)
+        if user is not None and user.name != tree.value:
+            raise NotSupported(
+                "a session cannot become another user", hint="Log in as the other user."
+            )
+        return replace(tree, value=NO_ROLE)
 
     def settings(self, name: str) -> Mapping[str, str]:
         """With which the PostgreSQL sessions of a user begin, by the names of settings in lower

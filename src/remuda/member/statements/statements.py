@@ -445,6 +445,7 @@ class Statements(Wing):
                 self._answered(statement, answer, tag_of(tree))
 
     async def _change_session(self, statement: Statement, tree: SessionTree) -> None:
+        tree = self._core.access.as_login(statement.user, tree)
         if isinstance(tree, SetTree) and self._transactions.set(statement, tree):
             self._session_changed(statement, None, "SET" if tree.value is not None else "RESET")
             return

@@ -22,7 +22,7 @@ from remuda.catalog.edits import (
     PutView,
 )
 from remuda.catalog.pg_objects import SCHEMAS
-from remuda.catalog.system_relations import SYSTEM
+from remuda.catalog.system_relations import OWNER, SYSTEM
 from remuda.datatypes.identifiers import sql_name
 from remuda.datatypes.schema import PUBLIC, MapSchema, Namespace, ViewDefinition, full_name
 from remuda.datatypes.sql import EnumType
@@ -52,7 +52,7 @@ from remuda.sql.scope.resolution import (
     namespaces,
     replaced,
 )
-from remuda.sql.scope.statements import CatalogReader, CatalogStatement
+from remuda.sql.scope.statements import CatalogReader, CatalogStatement, roles_known
 from remuda.sql.text.suggest import did_you_mean
 from remuda.sql.trees.names import Name
 from remuda.sql.trees.namespaces import (
@@ -81,6 +81,9 @@ def bind_schema(context: Context, tree: SchemaTree, bind: BindQuery) -> CatalogS
 
 def _create(context: Context, tree: CreateSchemaTree) -> CatalogStatement:
     catalog, name, tag = context.catalog, tree.name, "CREATE SCHEMA"
+    if tree.of_user:
+        user = roles_known(catalog).current
+        name = Name(OWNER if user is None else user.name, name.position)
     _check_name(context, name)
     if exists(catalog, name.text):
         if tree.if_not_exists:

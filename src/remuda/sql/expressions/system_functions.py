@@ -68,7 +68,7 @@ SETTING_NAMES: Final = (
     "intervalstyle", "jit",
     "lc_collate", "lc_ctype", "lock_timeout", "max_function_args", "max_identifier_length",
     "max_index_keys", "read_consistency",
-    "search_path", "server_encoding", "server_version", "server_version_num", "sql_dialect",
+    "role", "search_path", "server_encoding", "server_version", "server_version_num", "sql_dialect",
     "standard_conforming_strings", "statement_timeout", "synchronize_seqscans", "test_pauses",
     "timezone", "transaction_deferrable", "transaction_isolation", "transaction_read_only",
     "xmloption",

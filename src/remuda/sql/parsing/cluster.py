@@ -17,6 +17,7 @@ from __future__ import annotations
 from typing import Final
 
 from remuda.errors import NotSupported, Position
+from remuda.sql.parsing.schemas import OWN_USER, no_owners
 from remuda.sql.parsing.token_reader import TokenReader
 from remuda.sql.text.lexemes import Token, TokenKind
 from remuda.sql.trees.cluster import (
@@ -31,7 +32,7 @@ from remuda.sql.trees.names import Name
 from remuda.sql.trees.privileges import ObjectKind, PrivilegeTree
 
 TAG: Final = "ALTER CLUSTER"
-PRIVILEGES: Final = ("grant", "revoke")
+PRIVILEGES: Final = ("grant", "revoke", "reassign")
 CANCEL: Final = "cancel"
 _ALTERATIONS: Final = (
     "ALTER CLUSTER ACCEPT LOST PARTITIONS, ALTER CLUSTER DRAIN MEMBER number, "
@@ -55,7 +56,6 @@ _OTHER_KINDS: Final = (
     "function", "procedure", "routine", "language", "large", "type", "domain", "foreign",
     "tablespace", "parameter", "all",
 )  # fmt: skip
-_OWN: Final = ("current_user", "current_role", "session_user")
 _ROLES_HINT: Final = (
     "Users have the roles read, write and admin on maps, schemas and all maps: remuda user grant "
     "NAME ROLE --map MAP."
@@ -138,6 +138,8 @@ class CancelParser(TokenReader):
 class PrivilegeParser(TokenReader):
     def statement(self) -> PrivilegeTree:
         """From its first word on."""
+        if self.accept("reassign"):
+            raise no_owners(self, "REASSIGN")
         grants = self.accept("grant")
         if not grants:
             self.expect("revoke")
@@ -217,7 +219,7 @@ class PrivilegeParser(TokenReader):
             assert token is not None
             if token.word == "public":
                 public = True
-            elif token.word in _OWN:
+            elif token.word in OWN_USER:
                 found.append(Name("", user.position))
             else:
                 found.append(user)

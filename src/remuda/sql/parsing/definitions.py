@@ -33,6 +33,7 @@ from remuda.sql.parsing.index_syntax import read_create_index, read_drop_index, 
 from remuda.sql.parsing.option_settings import option_value, skip_storage, skip_tablespace
 from remuda.sql.parsing.schemas import (
     USERS,
+    no_owners,
     no_users,
     read_comment_on_schema,
     read_create_schema,
@@ -274,6 +275,8 @@ class DefinitionParser(ElementReader):
             kind = "SEQUENCE"
         elif self.word() in USERS:
             raise no_users(self, "DROP", "remuda user remove NAME")
+        elif self.word() == "owned":
+            raise no_owners(self, "DROP")
         elif not (self.accept("table") or self.accept("mapping")):
             self.unsupported(
                 f"DROP {self.word().upper()}".rstrip(),

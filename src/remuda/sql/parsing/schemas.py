@@ -26,12 +26,16 @@ from remuda.sql.trees.syntax import SetOwner, SetSchema
 
 USERS = ("role", "user", "group")
 """The words for users in CREATE, ALTER and DROP."""
+OWN_USER = ("current_user", "current_role", "session_user")
+"""The words for the user of the session."""
 
 
 def read_create_schema(reader: TokenReader) -> CreateSchemaTree:
     """After CREATE SCHEMA."""
     if_not_exists = reader.accept("if", "not", "exists")
+    of_user = False
     if reader.accept("authorization"):
+        of_user = reader.word() in OWN_USER
         name = reader.name()
     else:
         name = _schema(reader)
@@ -42,7 +46,7 @@ def read_create_schema(reader: TokenReader) -> CreateSchemaTree:
             "CREATE SCHEMA with elements", "CREATE SCHEMA name, then a statement for each element"
         )
     reader.end()
-    return CreateSchemaTree(name, if_not_exists)
+    return CreateSchemaTree(name, if_not_exists, of_user)
 
 
 def read_drop_schema(reader: TokenReader) -> DropSchemaTree:
@@ -73,6 +77,16 @@ def no_users(reader: TokenReader, verb: str, command: str) -> NotSupported:
         f"{verb} {reader.word().upper()} is not supported",
         position=reader.position(),
         hint=f"Users and their settings are in the users' file of the members: {command}.",
+    )
+
+
+def no_owners(reader: TokenReader, verb: str) -> NotSupported:
+    """The refusal of a statement about all that a user owns. After its first word."""
+    return NotSupported(
+        f"{verb} OWNED is not supported",
+        position=reader.position(),
+        hint="Users own nothing: they have roles on maps, schemas and all maps, in the users' file "
+        "of the members. remuda user revoke NAME ROLE takes one away.",
     )
 
 

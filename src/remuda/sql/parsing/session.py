@@ -11,7 +11,7 @@ from remuda.datatypes.sql import NULL, SqlType
 from remuda.datatypes.times.intervals import unpack
 from remuda.datatypes.times.intervaltext import parse_interval
 from remuda.datatypes.times.session_zones import east_of_utc
-from remuda.errors import DataError, InvalidParameterValue, NotSupported, SqlSyntaxError
+from remuda.errors import DataError, InvalidParameterValue, SqlSyntaxError
 from remuda.sql.parsing.table_elements import ElementReader
 from remuda.sql.parsing.token_reader import TokenReader
 from remuda.sql.parsing.transaction import TransactionParser
@@ -19,6 +19,8 @@ from remuda.sql.text.lexemes import Token, TokenKind, position_of_token
 from remuda.sql.text.types import undefined_type
 from remuda.sql.trees import ast
 from remuda.sql.trees.session import (
+    NO_ROLE,
+    ROLE,
     DeallocateTree,
     DiscardTree,
     ExecuteTree,
@@ -114,23 +116,39 @@ class SessionParser(TokenReader):
             self.expect("as")
             self.expect("transaction")
             return self._transaction(session=True)
-        if self.accept("session", "authorization") or self.accept("role"):
-            raise NotSupported(
-                "roles are not supported",
-                position=self.position(),
-                hint="Log in as the other user.",
-            )
+        if self.accept("session", "authorization"):
+            return self._user(local=False)
         local = self.accept("local")
         if not local and self.accept("session") and not self.word():
             self.fail()
+        if self.accept("session", "authorization"):
+            return self._user(local)
         if self.accept("time", "zone"):
             return self._zone_value(local)
         if self.accept("names"):
             return self._value(Name("client_encoding", self.position()), local)
         name = self._setting_name()
-        if not self.accept("to"):
+        assigned = self.accept("to") or self.accept("=")
+        if name.text == ROLE and not assigned:
+            return self._user(local)
+        if not assigned:
             self.expect("=")
         return self._value(name, local)
+
+    def _user(self, local: bool) -> SetTree:
+        """The rest of SET ROLE and SET SESSION AUTHORIZATION, which are one setting here: a user
+        has no other name than that of the login."""
+        position = self.position()
+        token = self.peek()
+        if token is not None and token.kind is TokenKind.STRING:
+            self.index += 1
+            name = token.text
+        elif self.accept("default") or self.accept("none"):
+            name = NO_ROLE
+        else:
+            name = self.name().text
+        self.end()
+        return SetTree(ROLE, position, name, local)
 
     def _transaction(self, *, session: bool) -> SetTransactionTree:
         reader = TransactionParser(self.text, self.tokens)
@@ -210,7 +228,12 @@ class SessionParser(TokenReader):
         if self.accept("all"):
             self.end()
             return SetTree(None, position, None)
-        name = Name("timezone", position) if self.accept("time", "zone") else self._setting_name()
+        if self.accept("time", "zone"):
+            name = Name("timezone", position)
+        elif self.accept("session", "authorization"):
+            name = Name(ROLE, position)
+        else:
+            name = self._setting_name()
         self.end()
         return SetTree(name.text, name.position, None)
 

@@ -10,8 +10,12 @@ from remuda.sql.trees.names import Name
 
 @dataclass(frozen=True, slots=True)
 class CreateSchemaTree:
+    """``of_user``: its name is that of the session's user, instead of ``name``, which is a word
+    for this user."""
+
     name: Name
     if_not_exists: bool
+    of_user: bool = False
     reads_only: Literal[False] = False
 
 

@@ -4,7 +4,7 @@ transactions are in ``trees.transaction``."""
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Final, Literal, TypeAlias
 
 from remuda.datatypes.sql import SqlType
 from remuda.errors import Position
@@ -12,6 +12,10 @@ from remuda.sql.trees import ast
 from remuda.sql.trees.cursors import CursorTree
 from remuda.sql.trees.names import Name
 from remuda.sql.trees.transaction import TransactionTree
+
+ROLE: Final = "role"
+"""The setting of SET ROLE and SET SESSION AUTHORIZATION."""
+NO_ROLE: Final = "none"
 
 
 @dataclass(frozen=True, slots=True)
