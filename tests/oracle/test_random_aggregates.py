@@ -14,7 +14,8 @@ import pytest
 
 pytestmark = pytest.mark.cluster
 
-QUERIES = int(os.environ.get("REMUDA_ORACLE_AGGREGATES", "120"))
+QUERIES = int(os.environ.get("REMUDA_ORACLE_AGGREGATES", "72"))
+SOAK_QUERIES = int(os.environ.get("REMUDA_ORACLE_SOAK_QUERIES", "4000"))
 SEED = int(os.environ.get("REMUDA_ORACLE_SEED", "1"))
 ROWS = 400
 COLUMNS = (
@@ -120,6 +121,17 @@ def _by_keys(rows: list[tuple[object, ...]], keys: int) -> list[tuple[object, ..
 
 @pytest.mark.parametrize("members", [1, 3])
 def test_aggregates_like_duckdb(members: int, cluster_of: Any) -> None:
+    play(members, cluster_of, QUERIES)
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(7200)
+@pytest.mark.parametrize("members", [1, 3])
+def test_many_aggregates_like_duckdb(members: int, cluster_of: Any) -> None:
+    play(members, cluster_of, SOAK_QUERIES)
+
+
+def play(members: int, cluster_of: Any, queries: int) -> None:
     chance = random.Random(SEED)
     oracle = duckdb.connect()
     oracle.execute(f"CREATE TABLE m ({COLUMNS})")
@@ -130,7 +142,7 @@ def test_aggregates_like_duckdb(members: int, cluster_of: Any) -> None:
         client.sql(f"CREATE TABLE m ({COLUMNS})").close()
         values = ", ".join(f"({', '.join(map(_literal, row))})" for row in rows)
         client.sql(f"INSERT INTO m VALUES {values}").close()
-        for number in range(QUERIES):
+        for number in range(queries):
             query, keys = generator.query()
             with client.sql(query) as cursor:
                 found = _by_keys([tuple(row) for row in cursor], keys)

@@ -23,6 +23,7 @@ from oracle_answers import difference, rows_of
 pytestmark = pytest.mark.cluster
 
 ROUNDS = int(os.environ.get("REMUDA_ORACLE_INDEX_ROUNDS", "5"))
+SOAK_ROUNDS = int(os.environ.get("REMUDA_ORACLE_INDEX_SOAK_ROUNDS", "200"))
 QUERIES = 24
 ROWS = 3000
 WORDS = ["ant", "bee", "cat", "dog", "eel", "Fox", "", "gnu", "a%b", "näive", "ant eater"]
@@ -227,10 +228,20 @@ def both(request: pytest.FixtureRequest, cluster_of: Any) -> Iterator[Both]:
 
 
 def test_random_indexes(both: Both) -> None:
+    play(both, ROUNDS)
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(7200)
+def test_many_random_indexes(both: Both) -> None:
+    play(both, SOAK_ROUNDS)
+
+
+def play(both: Both, rounds: int) -> None:
     chance = random.Random(17)
     both.fill(chance)
     used = 0
-    for number in range(ROUNDS):
+    for number in range(rounds):
         made = both.index(chance)
         conditions = Conditions(chance)
         for _ in range(QUERIES):
@@ -242,4 +253,4 @@ def test_random_indexes(both: Both) -> None:
         both.change(chance, number)
         for name in made:
             both.client.sql(f"DROP INDEX {name}").close()
-    assert used > ROUNDS * QUERIES // 5, "most queries do not use an index at all"
+    assert used > rounds * QUERIES // 5, "most queries do not use an index at all"

@@ -17,7 +17,8 @@ import remuda
 
 pytestmark = pytest.mark.cluster
 
-QUERIES = int(os.environ.get("REMUDA_ORACLE_QUERIES", "400")) // 4
+QUERIES = int(os.environ.get("REMUDA_ORACLE_QUERIES", "240")) // 4
+SOAK_QUERIES = int(os.environ.get("REMUDA_ORACLE_SOAK_QUERIES", "4000"))
 SEED = int(os.environ.get("REMUDA_ORACLE_SEED", "1"))
 
 DEFINITION = (
@@ -156,9 +157,19 @@ def client(
 
 
 def test_random_windows(client: remuda.Client, duck: duckdb.DuckDBPyConnection) -> None:
+    play(client, duck, QUERIES)
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(7200)
+def test_many_random_windows(client: remuda.Client, duck: duckdb.DuckDBPyConnection) -> None:
+    play(client, duck, SOAK_QUERIES)
+
+
+def play(client: remuda.Client, duck: duckdb.DuckDBPyConnection, queries: int) -> None:
     wrong: list[str] = []
     compared = 0
-    for number in range(QUERIES):
+    for number in range(queries):
         text = Generator(random.Random(SEED * 1_000_003 + number)).statement()
         try:
             expected = duck.execute(text).fetchall()
@@ -173,4 +184,4 @@ def test_random_windows(client: remuda.Client, duck: duckdb.DuckDBPyConnection) 
             pairs = [(a, b) for a, b in zip(left, right, strict=False) if a != b][:3]
             wrong.append(f"{text}\n   {len(left)} rows, {len(right)} expected; (got, not): {pairs}")
     assert not wrong, f"{len(wrong)} of {compared}:\n" + "\n".join(wrong[:10])
-    assert compared > QUERIES / 2
+    assert compared > queries / 2
