@@ -79,7 +79,7 @@ def test_a_dump_loads_and_compares_equal(
     dump.write_text(program(original, "pg_dump", *form))
     assert "PostgreSQL database dump complete" in dump.read_text()
     loaded = asked(remuda, "-f", str(dump))
-    assert "ERROR" not in loaded
+    assert "ERROR" not in loaded, [line for line in loaded.splitlines() if "ERROR" in line]
     try:
         # Numbers that the questions take, and rows that they write, are taken back for the next.
         again = tmp_path / "again.sql"
@@ -92,5 +92,7 @@ def test_a_dump_loads_and_compares_equal(
         asked(original, "-f", str(again))
     finally:
         asked(remuda, "-c", "DROP SCHEMA sales CASCADE")
-        for name in ("people", "plain", "pair"):
+        for name in ("people", "plain", "pair", "kinds", '"Mixed Case"'):
             asked(remuda, "-c", f"DROP TABLE {name} CASCADE")
+        asked(remuda, "-c", 'DROP SEQUENCE "Odd Names"')
+        asked(remuda, "-c", "DROP TYPE size")
