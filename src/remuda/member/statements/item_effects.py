@@ -8,13 +8,13 @@ from typing import TypeAlias
 
 import pyarrow as pa
 
-from remuda.errors import QueryTimeout
+from remuda.errors import NullNotAllowed, QueryTimeout
 from remuda.member.sessions.statement import Statement
 from remuda.session.client_session import ClientSession
 from remuda.session.planning import PlannedQuery
 from remuda.session.settings import checked, setting_of
 from remuda.session.shape import ResultShape
-from remuda.sql.scope.statements import SettingChange, Sleep
+from remuda.sql.scope.statements import NamedSettingChange, SettingChange, Sleep
 from remuda.sql.text.places import position_at
 from remuda.sql.trees.session import SetTree
 
@@ -47,22 +47,34 @@ def _assigned(
     the open transaction, and says whether it was such."""
     session: ClientSession | None = None
     for change in found.effects:
-        if not isinstance(change, SettingChange):
+        if not isinstance(change, SettingChange | NamedSettingChange):
             continue
-        setting = setting_of(change.name)
         for batch in rows:
-            shown = [
-                checked(setting, "" if value is None else value, statement.session.value(setting))
-                for value in batch[change.column].to_pylist()
-            ]
-            batch[change.column] = pa.array(shown, batch[change.column].type)
-            for value in shown:
-                tree = SetTree(change.name, position_at(statement.text, 0), value, change.local)
+            given = batch[change.column].to_pylist()
+            pairs = given if isinstance(change, NamedSettingChange) else _named(change, given)
+            shown: list[str] = []
+            for name, written in pairs:
+                setting = setting_of(_required(name))
+                now = statement.session.value(setting)
+                value = checked(setting, "" if written is None else written, now)
+                shown.append(value)
+                tree = SetTree(setting.name, position_at(statement.text, 0), value, change.local)
                 current = statement.sent if session is None else session
                 outside = change.local and statement.transaction is None
                 if not outside and not of_transaction(statement, tree):
                     session = current.with_value(setting, value)
+            batch[change.column] = pa.array(shown, pa.string())
     return session
+
+
+def _named(change: SettingChange, values: list[str | None]) -> list[tuple[str, str | None]]:
+    return [(change.name, value) for value in values]
+
+
+def _required(name: str | None) -> str:
+    if name is None:
+        raise NullNotAllowed("SET requires parameter name", hint="pg_settings lists the names.")
+    return name
 
 
 async def _slept(statement: Statement, found: PlannedQuery, rows: list[list[pa.Array]]) -> None:

@@ -41,6 +41,26 @@ _ALL_BYTES: Final = "CAST(coalesce((SELECT sum(bytes) FROM sys.maps), 0) AS BIGI
 _HALF: Final = "div({} + sign({}), 2)"
 
 
+_DEFAULT_PRIVILEGES: Final = {
+    "r": ("arwdDxt", ""), "c": ("", ""), "s": ("rwU", ""), "n": ("UC", ""), "t": ("C", ""),
+    "d": ("CTc", "Tc"), "f": ("X", "X"), "l": ("U", "U"), "T": ("U", "U"), "F": ("U", ""),
+    "S": ("U", ""), "L": ("rw", ""), "p": ("sA", ""),
+}  # fmt: skip
+"""By the letter of a kind of objects: the letters of the owner's privileges, and of everybody's."""
+
+
+def _default_privileges() -> str:
+    """As aclitem shows them: ``{=Tc/owner,owner=CTc/owner}``."""
+    owner = "pg_get_userbyid($2)"
+    branches = []
+    for kind, (own, everybody) in _DEFAULT_PRIVILEGES.items():
+        items = [f"'={everybody}/' || {owner}"] if everybody else []
+        items += [f"{owner} || '={own}/' || {owner}"] if own else []
+        array = f"ARRAY[{', '.join(items)}]" if items else "CAST('{}' AS TEXT[])"
+        branches.append(f"WHEN '{kind}' THEN {array}")
+    return f"CASE $1 {' '.join(branches)} END"
+
+
 def _pretty(unit: str, shift: int) -> str:
     """A number of bytes in a unit, rounded half away from zero."""
     halves = f"div(CAST($1 AS DECIMAL(38,0)), {1 << (shift - 1)})"
@@ -85,6 +105,7 @@ MACROS: Final[dict[tuple[str, int], str]] = {
     ("pg_get_userbyid", 1): (
         "CASE WHEN $1 IS NOT NULL THEN coalesce(pg_role_name($1), 'unknown (OID=' || $1 || ')') END"
     ),
+    ("acldefault", 2): _default_privileges(),
     ("pg_get_expr", 2): "$1::text",
     ("pg_get_expr", 3): "$1::text",
     **{

@@ -24,6 +24,7 @@ from remuda.sql.scope.statements import (
     AdvisoryWait,
     BackendSignal,
     ItemEffect,
+    NamedSettingChange,
     NotifyCall,
     SettingChange,
     SignalKind,
@@ -118,6 +119,9 @@ class EffectItems:
         if name == _NOTIFY:
             texts = [ast.Cast(operand=a, to=ast.TypeName(this="text")) for a in arguments]
             return ast.Alias(this=_array(texts), alias=alias)
+        if name == _SET and not _is_text(arguments[0]):
+            texts = [ast.Cast(operand=a, to=ast.TypeName(this="text")) for a in arguments[:2]]
+            return ast.Alias(this=_array(texts), alias=alias)
         if not arguments:
             value: ast.Node = ast.Literal.number(0)
         else:
@@ -159,19 +163,20 @@ class EffectItems:
         if name != _SET:
             return BackendSignal(column, _KINDS[name])
         setting, _, local = call.expressions
-        if not (isinstance(setting, ast.Literal) and setting.is_string):
-            self._refuse_setting("the name of the setting", setting)
         if not isinstance(local, ast.Boolean):
-            self._refuse_setting("is_local", local)
+            raise self._context.error(
+                NotSupported,
+                "is_local in set_config must be a constant",
+                local,
+                hint=f"Write {_EXAMPLES[_SET]}. Name and value may be computed.",
+            )
+        if not _is_text(setting):
+            return NamedSettingChange(column, bool(local.this))
         return SettingChange(column, str(setting.this), bool(local.this))
 
-    def _refuse_setting(self, what: str, node: ast.Node) -> NoReturn:
-        raise self._context.error(
-            NotSupported,
-            f"{what} in set_config must be a constant",
-            node,
-            hint=f"Write {_EXAMPLES[_SET]}. The value may be computed.",
-        )
+
+def _is_text(node: ast.Node) -> bool:
+    return isinstance(node, ast.Literal) and bool(node.is_string)
 
 
 def _array(items: Sequence[ast.Node]) -> ast.Node:

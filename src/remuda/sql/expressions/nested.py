@@ -105,6 +105,11 @@ def _subscript(binder: ExpressionBinder, node: ast.Bracket) -> Expression:
     part = node.subscript
     if operand.type == JSON and not isinstance(part, ast.Slice):
         return _json_subscript(binder, operand, part, node)
+    if operand.type.alias == "name" and not isinstance(part, ast.Slice):  # an array of "char"
+        place = binder.convert.implicit(binder.bind(part), INTEGER, part, "array subscript")
+        first = binder.convert.call("+", [place, Literal(INTEGER, 1)], [part, part], node)
+        one = Literal(INTEGER, 1)
+        return Call(VARCHAR, "substring", (operand, first, one))
     if operand.type.element is None:
         raise binder.context.error(
             TypeMismatch,

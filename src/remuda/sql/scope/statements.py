@@ -123,6 +123,16 @@ class SettingChange:
 
 
 @dataclass(frozen=True, slots=True)
+class NamedSettingChange:
+    """``column`` of a result has, with each row, the name of a setting and the value that it takes,
+    as an array of two texts; its place gets the value. ``local``: as in ``SettingChange``."""
+
+    shows: ClassVar[SqlType | None] = VARCHAR
+    column: int
+    local: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Sleep:
     """``column`` of a result has the seconds to wait for each row; its place gets an empty
     text."""
@@ -172,7 +182,13 @@ class NotifyCall:
 
 
 ItemEffect: TypeAlias = (
-    BackendSignal | SettingChange | Sleep | AdvisoryWait | AdvisoryTest | NotifyCall
+    BackendSignal
+    | SettingChange
+    | NamedSettingChange
+    | Sleep
+    | AdvisoryWait
+    | AdvisoryTest
+    | NotifyCall
 )
 
 
