@@ -65,10 +65,13 @@ NOTES: Final = """\
 `CREATE TEMPORARY TABLE name (...) [ON COMMIT PRESERVE ROWS | DELETE ROWS | DROP]`, also with AS, is
 for clients of the PostgreSQL port, whose sessions stay on one member. Such a table hides an
 ordinary one of its name (`pg_temp.name` and `public.name` tell them apart), obeys BEGIN, ROLLBACK
-and savepoints, and ends with DROP TABLE, DISCARD or the connection. It has constraints and
-generated columns, but no indexes, SERIAL columns, views or ALTER TABLE (0A000). PostgreSQL's
-catalog lists it to its own session, in a schema such as `pg_temp_3`. The tables of a session have
-at most `temporary_memory` bytes (53200, [decision 0090](decisions/0090-temporary-tables.md)).
+and savepoints, and ends with DROP TABLE, DISCARD or the connection. It may have all that an
+ordinary table has: ALTER TABLE, CREATE INDEX and COMMENT take it, also within a transaction. There
+are CREATE TEMPORARY SEQUENCE and CREATE [OR REPLACE] TEMPORARY VIEW, and a view that reads a
+temporary relation is temporary itself. `SELECT ... INTO [TEMPORARY] name FROM ...` is CREATE TABLE
+AS in other words. PostgreSQL's catalog lists temporary relations to their own session, in a schema
+such as `pg_temp_3`. The tables of a session have at most `temporary_memory` bytes (53200,
+[decision 0090](decisions/0090-temporary-tables.md)).
 UNLOGGED is read and means nothing: all tables are as durable as the cluster is.
 Members compute generated columns, also for put, loads and jobs, whatever these give for them; SQL
 statements may give DEFAULT only (428C9). Their expressions are over other columns of the row, and

@@ -129,7 +129,7 @@ create table t (like late)
 create table t (a int, like log, like log)
 create table other.t (a int)
 create temporary table public.t (a int)
-create temp table t (a serial)
+create temp view public.v as select 1
 create temp table t (a int) with (replicated = true)
 create local table t (a int)
 create temp table t (a int) on commit keep

@@ -210,7 +210,7 @@ select carrier from flights group by carrier for update
 select id from flights for update of airlines
 select id from flights for update skip locked
 select * from (select id from flights for update) x
-select id into x from flights
+select * from (select id into x from flights) y
 select id from flights qualify id > 1
 select * from pubic.flights
 select * from only flights

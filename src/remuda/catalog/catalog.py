@@ -159,7 +159,7 @@ class Catalog:
         if schema.name in self._view_by_name:
             raise DuplicateMap(f'a view of the name "{schema.name}" exists already')
         version = self.version + 1
-        made = _new_map(schema, version, 0)
+        made = made_map(schema, version, _index_ids(version, 0))
         changed = self.following(version, (*self.maps, made), self.views)
         return changed, changed.get(made.name)
 
@@ -207,9 +207,11 @@ class Catalog:
                 case PutMap(schema=schema):
                     before = maps.get(schema.map_id)
                     if before is None:
-                        made = _new_map(schema, version, number)
+                        map_id, ids = _new_id(version, number), _index_ids(version, number)
+                        made = made_map(schema, map_id, ids)
                     else:
-                        made = _next_map(before, schema, _index_ids(version, number))
+                        ids = _index_ids(version, number)
+                        made = next_map(before, schema, before.version + 1, ids)
                     maps[made.map_id] = made
                 case PutView(view=view):
                     if view.view_id not in views:
@@ -325,20 +327,20 @@ def _index_ids(version: int, number: int) -> Iterator[int]:
     return (_new_id(version, number) + (place << 50) for place in count(1))
 
 
-def _new_map(schema: MapSchema, version: int, number: int) -> MapSchema:
-    """The map that the edit ``number`` makes in this version. Raises InvalidDefinition."""
+def made_map(schema: MapSchema, map_id: int, ids: Iterator[int]) -> MapSchema:
+    """A new map of this number, whose indexes get theirs of ``ids``. Raises InvalidDefinition."""
     schema = completed(schema)
     validate(schema)
-    ids = _index_ids(version, number)
     # There are no rows, so each member has built the indexes.
     indexes = tuple(replace(i, index_id=next(ids), ready=True) for i in schema.indexes)
-    return replace(schema, map_id=_new_id(version, number), version=1, indexes=indexes)
+    return replace(schema, map_id=map_id, version=1, indexes=indexes)
 
 
-def _next_map(before: MapSchema, schema: MapSchema, ids: Iterator[int]) -> MapSchema:
-    """``before`` with another schema. Raises InvalidDefinition."""
+def next_map(before: MapSchema, schema: MapSchema, version: int, ids: Iterator[int]) -> MapSchema:
+    """``before`` with another schema, as ``version`` if its rows are other ones by it. Raises
+    InvalidDefinition."""
     highest = max(schema.columns_made, before.columns_made)
-    made = completed(replace(schema, version=before.version + 1, columns_made=highest))
+    made = completed(replace(schema, version=version, columns_made=highest))
     validate(made)
     made = carried(before, made, ids)
     return replace(made, version=before.version) if same_rows(before, made) else made

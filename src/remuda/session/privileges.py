@@ -50,6 +50,7 @@ from remuda.sql.scope.statements import (
 from remuda.sql.trees.syntax import LockMode
 
 _TEMPORARY: Final = prefix(PG_TEMP)
+"""How the full names of temporary relations begin: a session may do everything with its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,33 +83,11 @@ def _has(user: User, need: Need, role: Role) -> bool:
 
 def needs_of(statement: BoundStatement, catalog: Catalog) -> tuple[Need, ...]:
     """Each once."""
-    found = dict.fromkeys(_needs(statement, catalog))
-    own = _own(statement, catalog)
-    return tuple(need for need in found if need.name not in own) if own else tuple(found)
-
-
-def _own(statement: BoundStatement, catalog: Catalog) -> frozenset[str]:
-    """The temporary tables that a statement writes, makes or drops: a session may do everything
-    with them. ``catalog`` has none of them."""
-    match statement:
-        case ExplainStatement(statement=inner):
-            return _own(inner, catalog)
-        case CatalogStatement(edits=edits):
-            names = (edit.name for edit in edits if isinstance(edit, DropMap))
-            return frozenset(
-                name for name in names
-                if name.startswith(_TEMPORARY) and catalog.find(name) is None
-            )  # fmt: skip
-        case (
-            InsertStatement(schema=schema)
-            | ChangeStatement(schema=schema)
-            | TruncateStatement(schema=schema)
-            | CreateMapStatement(schema=schema)
-            | CreateAsStatement(schema=schema)
-        ):
-            return frozenset((schema.name,)) if schema.temporary else frozenset()
-        case _:
-            return frozenset()
+    return tuple(
+        need
+        for need in dict.fromkeys(_needs(statement, catalog))
+        if not need.name.startswith(_TEMPORARY)
+    )
 
 
 def _needs(statement: BoundStatement, catalog: Catalog) -> Iterator[Need]:
@@ -135,7 +114,7 @@ def _needs(statement: BoundStatement, catalog: Catalog) -> Iterator[Need]:
             yield Need(Role.ADMIN, ALL)
         case LockStatement(schemas=schemas, mode=mode):
             role = Role.READ if mode is LockMode.ACCESS_SHARE else Role.WRITE
-            yield from (Need(role, schema.name) for schema in schemas if not schema.temporary)
+            yield from (Need(role, schema.name) for schema in schemas)
         case AnalyzeStatement(maps=maps):
             yield from (Need(Role.WRITE, schema.name) for schema in maps)
         case ExplainStatement(statement=inner):

@@ -10,8 +10,9 @@ import numpy as np
 import pyarrow as pa
 
 from remuda.catalog.catalog import Catalog
+from remuda.catalog.own_numbers import OwnNumbers
 from remuda.catalog.pg_objects import relations
-from remuda.datatypes.schema import MapSchema
+from remuda.datatypes.schema import PG_TEMP, MapSchema, full_name, prefix
 from remuda.datatypes.sequences import NumberBlock
 from remuda.errors import (
     InvalidParameterValue,
@@ -21,7 +22,7 @@ from remuda.errors import (
     WrongObjectType,
 )
 from remuda.member.base.core import Core
-from remuda.member.sequences.states import NewState, Sequences
+from remuda.member.sequences.states import NewState, Sequences, exhausted
 from remuda.member.sessions.statement import Statement
 from remuda.plan.sequence_calls import CURRVAL, LASTVAL, NEXTVAL, SETVAL, SequenceCall
 from remuda.session.privileges import check_needs, need_of_call
@@ -29,6 +30,8 @@ from remuda.transaction.number_blocks import StatementNumbers
 
 TAKEN_MAX: Final = 65_536
 """Numbers that are taken at a time."""
+_OWN: Final = f"{PG_TEMP}_"
+"""How the name of the session's schema of temporary relations begins."""
 
 
 class SequenceCalls:
@@ -128,6 +131,8 @@ class _Work:
 
     async def taken(self, schema: MapSchema, wanted: int) -> Sequence[NumberBlock]:
         statement, progress = self.statement, self.statement.progress
+        if schema.temporary:
+            return self.own(schema, wanted)
         taken = progress.taken = progress.taken or StatementNumbers()
         blocks = taken.left(schema.map_id, wanted)
         missing = wanted - sum(block.count for block in blocks)
@@ -137,21 +142,35 @@ class _Work:
             blocks += new
         return blocks
 
+    def own(self, schema: MapSchema, wanted: int) -> Sequence[NumberBlock]:
+        """Numbers of a temporary sequence, whose state is here."""
+        assert schema.sequence is not None
+        blocks = self.own_numbers(schema).take(schema.sequence, wanted)
+        if sum(block.count for block in blocks) < wanted:
+            raise exhausted(schema.local, schema.sequence)
+        return blocks
+
+    def own_numbers(self, schema: MapSchema) -> OwnNumbers:
+        found = self.statement.own_sequence(schema.map_id)
+        if found is None or found.numbers is None:
+            raise _dropped()
+        return found.numbers
+
     def current(self, schema: MapSchema) -> int:
         taken, sent = self.statement.progress.numbers, self.statement.sent.numbers
         found = taken.get(schema.map_id, sent.get(schema.map_id))
         if found is None:
             raise NumberNotDefined(
-                f'currval of sequence "{schema.name}" is not yet defined in this session',
+                f'currval of sequence "{schema.local}" is not yet defined in this session',
                 hint="It is the number that the session's last nextval of the sequence has given.",
             )
         return found
 
     def last(self) -> int:
-        catalog = self.core.catalog
-        for known in (self.statement.progress.numbers, self.statement.sent.numbers):
+        catalog, statement = self.core.catalog, self.statement
+        for known in (statement.progress.numbers, statement.sent.numbers):
             for map_id in reversed(known):
-                if catalog.find_id(map_id) is not None:
+                if (catalog.find_id(map_id) or statement.own_sequence(map_id)) is not None:
                     return known[map_id]
         raise NumberNotDefined("lastval is not yet defined in this session")
 
@@ -162,11 +181,14 @@ class _Work:
         assert options is not None and isinstance(value, int)  # noqa: PT018
         if not options.minimum <= value <= options.maximum:
             raise InvalidParameterValue(
-                f'setval: value {value} is out of bounds for sequence "{schema.name}" '
+                f'setval: value {value} is out of bounds for sequence "{schema.local}" '
                 f"({options.minimum}..{options.maximum})"
             )
-        self.statement.progress.sets_sequence()
-        await self.sequences.set(schema.map_id, NewState(value, is_called=bool(called)))
+        if schema.temporary:
+            self.own_numbers(schema).set(value, is_called=bool(called))
+        else:
+            self.statement.progress.sets_sequence()
+            await self.sequences.set(schema.map_id, NewState(value, is_called=bool(called)))
         if called:
             numbers = self.statement.progress.numbers
             numbers.pop(schema.map_id, None)
@@ -176,19 +198,27 @@ class _Work:
     # --- names --------------------------------------------------------------------------------
 
     def schema(self, map_id: int) -> MapSchema:
+        if map_id < 0:
+            own = self.statement.own_sequence(map_id)
+            if own is None:
+                raise _dropped()
+            return own.schema
         schema = self.core.catalog.find_id(map_id)
         if schema is None:
-            raise SchemaChanged("a sequence of the statement was dropped", hint="Run it again.")
+            raise _dropped()
         return schema
 
     def named(self, call: SequenceCall, name: object) -> MapSchema:
         """By its OID, or by its name as text. Raises InsufficientPrivilege."""
         seen = self.core.access.catalog(self.statement.user)
-        found = _by_oid(seen, name) if isinstance(name, int) else seen.find(_plain(str(name)))
+        every = self.statement.with_temporary_names(seen)
+        found = _by_oid(every, name) if isinstance(name, int) else _by_name(every, str(name))
         if found is None:
             raise UndefinedMap(f'relation "{name}" does not exist')
         if found.sequence is None:
-            raise WrongObjectType(f'"{found.name}" is not a sequence')
+            raise WrongObjectType(f'"{found.local}" is not a sequence')
+        if found.map_id < 0:
+            return self.schema(found.map_id)
         user = self.core.access.user(self.statement.user)
         if user is not None:
             check_needs(user, [need_of_call(call, found, seen)])
@@ -210,6 +240,18 @@ def _each(blocks: Sequence[NumberBlock]) -> Iterator[int]:
     for block in blocks:
         for place in range(block.count):
             yield block.first + place * block.increment
+
+
+def _dropped() -> SchemaChanged:
+    return SchemaChanged("a sequence of the statement was dropped", hint="Run it again.")
+
+
+def _by_name(catalog: Catalog, name: str) -> MapSchema | None:
+    """``catalog`` lists the temporary relations of the session, which come first."""
+    plain = _plain(name)
+    own = next((each.name for each in catalog.namespaces if each.name.startswith(_OWN)), "")
+    found = catalog.find(full_name(own, plain.removeprefix(prefix(PG_TEMP)))) if own else None
+    return found or catalog.find(plain)
 
 
 def _by_oid(catalog: Catalog, oid: int) -> MapSchema | None:

@@ -366,12 +366,12 @@ def _granted(schema: MapSchema, answer: Answer) -> Granted | Failed:
     if not answer.HasField("generation"):
         return Failed(schema.map_id, lost_state(schema.name))
     if not answer.count:
-        return Failed(schema.map_id, _exhausted(schema.name, schema.sequence))
+        return Failed(schema.map_id, exhausted(schema.name, schema.sequence))
     block = NumberBlock(answer.first, answer.count, answer.increment, answer.generation)
     return Granted(schema.map_id, block)
 
 
-def _exhausted(name: str, options: SequenceOptions) -> SequenceExhausted:
+def exhausted(name: str, options: SequenceOptions) -> SequenceExhausted:
     up = options.increment > 0
     bound, value = ("maximum", options.maximum) if up else ("minimum", options.minimum)
     return SequenceExhausted(f'nextval: reached {bound} value of sequence "{name}" ({value})')

@@ -13,8 +13,7 @@ from typing import Any, Final, TypeVar
 import pyarrow as pa
 
 from remuda.catalog.catalog import Catalog
-from remuda.catalog.edits import DropMap, PutMap
-from remuda.catalog.temporary import TemporaryTables, bytes_of
+from remuda.catalog.temporary import TemporaryTable, TemporaryTables, bytes_of
 from remuda.datatypes.sql import SqlType
 from remuda.datatypes.values import PhysicalValue
 from remuda.errors import (
@@ -33,6 +32,8 @@ from remuda.member.queries.cursors import Cursor, Wire
 from remuda.member.queries.pauses import Pauses
 from remuda.member.queries.query_state import Initiated
 from remuda.member.sessions.open_transaction import OpenTransaction
+from remuda.member.sessions.temporary_definitions import is_own
+from remuda.member.sessions.temporary_rows import state_row
 from remuda.query.ids import QueryId
 from remuda.rpc.client_channel import ClientChannel
 from remuda.rpc.messages import user_pb2
@@ -45,7 +46,6 @@ from remuda.session.planning import (
     PlannedQuery,
 )
 from remuda.session.shape import ResultShape
-from remuda.sql.changes.truncate import TRUNCATED
 from remuda.sql.scope.notices import Notice
 from remuda.sql.scope.statements import (
     CatalogStatement,
@@ -183,8 +183,8 @@ class Progress:
     def goes_to_spark(self) -> None:
         self.on_spark = True
 
-    def change_temporary(self, tables: TemporaryTables) -> None:
-        """The statement has made this of the temporary tables of its session."""
+    def change_temporary(self, tables: TemporaryTables | None) -> None:
+        """The statement has made this of the temporary tables of its session (None: nothing)."""
         self.temporary = tables
 
     def notice(self, *notices: Notice) -> None:
@@ -380,20 +380,20 @@ class Statement:
         found = None if tables is None else tables.find(relation)
         if found is None:
             raise UndefinedMap(f'relation "{relation}" does not exist on this member')
+        if found.numbers is not None:
+            return [state_row(found.schema, found.numbers.state)]
         return found.batches
 
+    def own_sequence(self, map_id: int) -> TemporaryTable | None:
+        """A temporary sequence."""
+        tables = self.progress.temporary or self.session.temporary
+        found = None if tables is None else tables.find_id(map_id)
+        return None if found is None or found.numbers is None else found
+
     def defines_temporary(self, found: CatalogStatement) -> bool:
-        """Whether a definition concerns temporary tables alone."""
+        """Whether a definition concerns temporary tables, sequences and views alone."""
         tables = self.session.temporary
-        if tables is None:
-            return False
-        empties = found.tag == TRUNCATED  # each table is replaced by one without rows
-        return all(
-            tables.find(edit.name) is not None
-            if isinstance(edit, DropMap)
-            else empties and isinstance(edit, PutMap) and edit.schema.temporary
-            for edit in found.edits
-        )
+        return all(is_own(edit, tables) for edit in found.edits)
 
     def close(self) -> None:
         """It is over: free what is kept for it."""

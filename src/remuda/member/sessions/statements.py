@@ -106,10 +106,14 @@ def default_modes(session: ClientSession) -> Modes:
 
 
 def _is_temporary(statement: Statement, found: Planned) -> bool:
-    """Whether it writes or defines temporary tables alone."""
+    """Whether it writes or defines temporary relations alone, or has nothing to define."""
     match found:
         case CreateMapStatement() | CreateAsStatement() | TruncateStatement():
             return found.schema.temporary
+        case CreateIndexStatement(schema=schema):
+            return schema.temporary
+        case DropIndexStatement(indexes=indexes):
+            return all(map_id < 0 for map_id, _ in indexes)
         case CatalogStatement():
             return statement.defines_temporary(found)
         case _:

@@ -16,6 +16,7 @@ from remuda.catalog.temporary import TemporaryTable
 from remuda.datatypes.arrow import engine_schema
 from remuda.datatypes.index import IndexDefinition
 from remuda.datatypes.schema import MapSchema
+from remuda.datatypes.sequences import SequenceState
 from remuda.datatypes.values import PhysicalValue, arrays_to_rows, values_to_array
 from remuda.datatypes.violations import duplicate_key, duplicate_values
 from remuda.errors import UniqueViolation
@@ -51,6 +52,16 @@ def changed(
         for values, column in zip(zip(*rows, strict=True), schema.columns, strict=True)
     ]
     return with_rows(kept, [pa.RecordBatch.from_arrays(arrays, schema=engine_schema(schema))])
+
+
+def state_row(schema: MapSchema, state: SequenceState) -> pa.RecordBatch:
+    """The state of a temporary sequence, as reading the sequence shows it."""
+    values = (state.last_value, 0, state.is_called, state.generation, 0)
+    arrays = [
+        values_to_array([value], column.type)
+        for value, column in zip(values, schema.columns, strict=True)
+    ]
+    return pa.RecordBatch.from_arrays(arrays, schema=engine_schema(schema))
 
 
 def _without(table: TemporaryTable, keys: Collection[Key]) -> Iterator[pa.RecordBatch]:

@@ -9,7 +9,8 @@ from dataclasses import replace
 from typing import Any, Final, TypeAlias
 
 from remuda.catalog.edits import PutMap
-from remuda.datatypes.schema import MapSchema
+from remuda.catalog.indexes import with_index, without_index
+from remuda.datatypes.schema import PG_TEMP, MapSchema, prefix
 from remuda.datatypes.values import PhysicalValue, arrays_to_rows
 from remuda.errors import DuplicateMap, RemudaError, SchemaChanged
 from remuda.member.base.core import Core
@@ -24,6 +25,8 @@ from remuda.member.statements.plans import Plans
 from remuda.member.statements.temporary_changes import TemporaryChanges
 from remuda.session.definitions import settled_edits
 from remuda.session.planning import PlannedChange, PlannedInsert, PlannedQuery
+from remuda.session.settings import PLAIN, Meaning
+from remuda.sql.changes.truncate import TRUNCATED
 from remuda.sql.definitions.unique_constraints import verification
 from remuda.sql.scope.statements import (
     AnalyzeStatement,
@@ -40,6 +43,8 @@ from remuda.sql.scope.statements import (
 log = logging.getLogger(__name__)
 
 UNDO_ATTEMPTS: Final = 20
+_OWN: Final = prefix(PG_TEMP)
+"""How the full names of temporary relations begin."""
 
 DEFINITIONS: Final = (
     CreateMapStatement, CreateAsStatement, CatalogStatement, CreateIndexStatement,
@@ -86,30 +91,38 @@ class Definitions:
 
     async def run(self, found: Definition, statement: Statement) -> tuple[str, int]:
         """The tag of its answer, and the number of rows that it counts."""
-        if self._temporary.concerns(statement, found):
-            return self._temporary.define(statement, found), 0
-        tag, rows = "", 0
+        tag = ""
+        rows: int | None = 0
         match found:
             case AnalyzeStatement(maps, tag):
                 await self._plans.analyze([schema for schema in maps if not schema.temporary])
                 return tag, 0
+            case CreateMapStatement(schema) if schema.temporary:
+                self._temporary.create(statement, schema, found.on_commit)
+                tag = "CREATE TABLE"
             case CreateMapStatement(schema, if_not_exists):
                 await self._catalog.create(schema, if_not_exists=if_not_exists)
                 tag = "CREATE TABLE"
             case CreateAsStatement():
                 rows = await self.create_as(found, statement)
-                tag = "SELECT"
+                tag = "CREATE TABLE AS" if rows is None else "SELECT"
             case CatalogStatement():
-                await self.change(found, statement)
+                own, others = self._temporary.divided(statement, found)
+                await self.change(others, statement)
+                if own is not None:
+                    await self._define_own(own, statement)
                 tag = found.tag
+            case CreateIndexStatement(schema) if schema.temporary:
+                await self._define_own(_with_index(found), statement)
+                tag = "CREATE INDEX"
             case CreateIndexStatement():
                 await self.create_index(found, statement)
                 tag = "CREATE INDEX"
             case DropIndexStatement():
-                await self._indexes.drop(found)
+                await self._drop_indexes(found, statement)
                 tag = "DROP INDEX"
         statement.progress.notice(*found.notices)
-        return tag, rows
+        return tag, rows or 0
 
     async def change(self, found: CatalogStatement, statement: Statement) -> None:
         """Raises SchemaChanged when the statement was bound to an older catalog, and what its
@@ -119,8 +132,45 @@ class Definitions:
         await self._changed(found, statement)
         await self.set_numbers(found.numbers)
 
-    async def set_numbers(self, numbers: Sequence[NumbersFrom]) -> None:
-        """Raises OutcomeUnknown."""
+    async def _define_own(self, found: CatalogStatement, statement: Statement) -> None:
+        """Of temporary relations. The session gets what it makes when it has succeeded, so nothing
+        is undone."""
+        if found.tag == TRUNCATED:
+            self._temporary.truncated(statement, found)
+            return
+        before = statement.progress.temporary
+        self._temporary.define(statement, found.edits, found.numbers, found.on_commit)
+        if not (found.verify or found.fill):
+            return
+        meaning = self._temporary.meaning(statement)
+        try:
+            if found.fill:
+                await self._fill_columns(found.fill, statement, meaning)
+            for each in found.verify:
+                await self._verify(each, statement, meaning)
+        except BaseException:
+            statement.progress.change_temporary(before)
+            raise
+        self._temporary.loosen(statement, found.finally_)
+
+    async def _drop_indexes(self, found: DropIndexStatement, statement: Statement) -> None:
+        others = tuple(each for each in found.indexes if each[0] > 0)
+        if others or not found.indexes:
+            await self._indexes.drop(replace(found, indexes=others))
+        for map_id, name in found.indexes:
+            table = statement.temporary_tables().find_id(map_id) if map_id < 0 else None
+            if table is not None:
+                left = PutMap(without_index(table.schema, name))
+                self._temporary.define(statement, [left])
+
+    async def set_numbers(
+        self, numbers: Sequence[NumbersFrom], statement: Statement | None = None
+    ) -> None:
+        """``statement``: the sequences may be temporary ones of its session. Raises
+        OutcomeUnknown."""
+        own = [each for each in numbers if each.name.startswith(_OWN)]
+        if own and statement is not None:
+            self._temporary.define(statement, (), own)
         for each in numbers:
             schema = self._core.catalog.find(each.name)
             if schema is not None:  # else somebody has dropped or renamed it already
@@ -160,9 +210,11 @@ class Definitions:
 
         await self._indexes.create(found, statement.check, verify)
 
-    async def _verify(self, verification: Verification, statement: Statement) -> None:
+    async def _verify(
+        self, verification: Verification, statement: Statement, meaning: Meaning = PLAIN
+    ) -> None:
         statement.check()
-        planned = await self._plans.plan(verification.query, (), local=False)
+        planned = await self._plans.plan(verification.query, (), local=False, meaning=meaning)
         assert isinstance(planned, PlannedQuery)
         run = replace(
             statement, query=self._queries.new_id(), transaction=None, read_timestamp=None,
@@ -178,10 +230,12 @@ class Definitions:
                     rows = arrays_to_rows(first, verification.shown)
                     raise verification.refusal(rows[0] if rows else ())
 
-    async def _fill_columns(self, text: str, statement: Statement) -> None:
+    async def _fill_columns(
+        self, text: str, statement: Statement, meaning: Meaning = PLAIN
+    ) -> None:
         """Run an UPDATE of all rows. New rows have the values already."""
         statement.check()
-        planned = await self._plans.plan(text, (), local=False)
+        planned = await self._plans.plan(text, (), local=False, meaning=meaning)
         assert isinstance(planned, PlannedChange)
         run = replace(
             statement, query=self._queries.new_id(), transaction=None, read_timestamp=None,
@@ -205,21 +259,22 @@ class Definitions:
 
     # --- CREATE TABLE AS ----------------------------------------------------------------------
 
-    async def create_as(self, found: CreateAsStatement, statement: Statement) -> int:
-        """The number of rows of the new map. If the query fails, the map is dropped again."""
+    async def create_as(self, found: CreateAsStatement, statement: Statement) -> int | None:
+        """The number of rows of the new map; None: its query does not run. If the query fails, the
+        map is dropped again."""
         if found.schema.temporary:
             own = self._temporary.create(statement, found.schema, found.on_commit)
             if own is None or found.source is None:
-                return 0
+                return None
             return await self._fill(found, own, statement)
         before = self._core.catalog.find(found.schema.name)
         if before is not None:
             if found.if_not_exists:
-                return 0
+                return None
             raise DuplicateMap(f'map "{found.schema.name}" already exists')
         made = await self._catalog.create(found.schema, if_not_exists=False)
         if found.source is None:
-            return 0
+            return None
         try:
             return await self._fill(found, made, statement)
         except BaseException:
@@ -234,3 +289,12 @@ class Definitions:
         if not made.temporary:  # nor are its rows in a transaction that the table is not in
             statement = replace(statement, transaction=None)
         return await self._insert(statement, planned, ())
+
+
+def _with_index(found: CreateIndexStatement) -> CatalogStatement:
+    """The index of a temporary table as an edit."""
+    schema, index = found.schema, found.definition
+    if found.exists:
+        return CatalogStatement("CREATE INDEX", 0, ())
+    verify = (verification(schema, index),) if index.unique else ()
+    return CatalogStatement("CREATE INDEX", 0, (PutMap(with_index(schema, index)),), verify)

@@ -390,7 +390,7 @@ class Statements(Wing):
                 await self._change(statement, found, values)
             case TruncateStatement(schema, numbers):
                 await self._writes.truncate(statement, schema)
-                await self._definitions.set_numbers(numbers)
+                await self._definitions.set_numbers(numbers, statement)
                 self._done(statement, "TRUNCATE TABLE", 0)
             case PlannedExplain():
                 lines = await self.spark.explained(statement, found, values)

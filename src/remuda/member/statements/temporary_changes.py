@@ -8,37 +8,38 @@ when the statement has succeeded.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from dataclasses import replace
 from itertools import count
 from typing import Final
 
 import pyarrow as pa
 
-from remuda.catalog.catalog import Catalog
-from remuda.catalog.edits import DropMap, DropView, Edit, PutMap, PutView
-from remuda.catalog.temporary import PRESERVE, TemporaryTable, TemporaryTables
+from remuda.catalog.edits import DropMap, Edit, PutMap
+from remuda.catalog.temporary import TemporaryTable, TemporaryTables
 from remuda.datatypes.arrow import engine_schema
-from remuda.datatypes.schema import PG_TEMP, MapSchema, Namespace, prefix
-from remuda.errors import LimitExceeded, NotSupported
+from remuda.datatypes.schema import MapSchema
+from remuda.errors import NotSupported
 from remuda.execution.memory import Reservation
 from remuda.member.base.core import Core
 from remuda.member.sessions.statement import Statement
+from remuda.member.sessions.temporary_definitions import (
+    defined,
+    is_own,
+    with_numbers,
+    without_guards,
+)
 from remuda.member.sessions.temporary_rows import changed, with_rows
 from remuda.member.statements.changes import Answer, Changed, Chooser, Source, chosen_rows
 from remuda.member.statements.transaction_changes import Rows
-from remuda.session.planning import Planned, PlannedChange
+from remuda.session.definitions import settled_edits
+from remuda.session.planning import PlannedChange
+from remuda.session.settings import Meaning
 from remuda.sql.changes.truncate import TRUNCATED
-from remuda.sql.scope.statements import (
-    AnalyzeStatement,
-    CatalogStatement,
-    CreateIndexStatement,
-    CreateMapStatement,
-)
+from remuda.sql.scope.statements import CatalogStatement, NumbersFrom
 
-TABLES_MAX: Final = 1000
-_NOTHING: Final = Catalog(namespaces=(Namespace(PG_TEMP),))
 _numbers = count(1)
+"""Numbers of temporary relations, of their indexes and of their versions."""
 SESSIONS_MAX: Final = (1 << 16) - 1
 """Different numbers of the schemas of sessions. Nobody sees the schema of another session, so two
 may have one number."""
@@ -51,55 +52,72 @@ class TemporaryChanges:
 
     # --- definitions --------------------------------------------------------------------------
 
-    def concerns(self, statement: Statement, found: Planned) -> bool:
-        """Whether ``found`` defines temporary tables. Raises NotSupported for a definition that
-        they cannot have."""
-        match found:
-            case CreateMapStatement(schema=schema):
-                return schema.temporary
-            case CreateIndexStatement(schema=schema) if schema.temporary:
-                raise _refused("indexes on temporary tables", "Declare UNIQUE in CREATE TABLE.")
-            case AnalyzeStatement(maps=maps):
-                return bool(maps) and all(schema.temporary for schema in maps)
-            case CatalogStatement(edits=edits):
-                tables = statement.session.temporary
-                own = [edit for edit in edits if _is_own(edit, tables)]
-                if own and not statement.defines_temporary(found):
-                    raise _refused(
-                        "this definition of a temporary table",
-                        "CREATE TABLE and DROP TABLE of temporary tables alone are supported.",
-                    )
-                return bool(own)
-            case _:
-                return False
+    @staticmethod
+    def divided(
+        statement: Statement, found: CatalogStatement
+    ) -> tuple[CatalogStatement | None, CatalogStatement]:
+        """``found`` as far as it concerns temporary relations (None: not at all), and the rest of
+        it. Raises NotSupported for TRUNCATE of both kinds of tables."""
+        tables = statement.session.temporary
+        own = [edit for edit in found.edits if is_own(edit, tables)]
+        if not own:
+            return None, found
+        if len(own) == len(found.edits):
+            return found, replace(found, edits=(), verify=(), fill="", finally_=(), numbers=())
+        if found.tag == TRUNCATED:
+            raise NotSupported(
+                "TRUNCATE of temporary tables together with others is not supported",
+                hint="Write a TRUNCATE for each kind.",
+            )
+        rest = tuple(edit for edit in found.edits if not is_own(edit, tables))
+        return CatalogStatement(found.tag, found.version, tuple(own)), replace(found, edits=rest)
 
-    def define(self, statement: Statement, found: Planned) -> str:
-        """The tag of the statement. Raises NotSupported, and the errors of definitions."""
-        match found:
-            case CreateMapStatement(schema=schema):
-                self.create(statement, schema, found.on_commit)
-                statement.progress.notice(*found.notices)
-                return "CREATE TABLE"
-            case CatalogStatement(edits=edits) if found.tag == TRUNCATED:
-                tables = statement.temporary_tables()
-                for edit in edits:
-                    table = tables.find(edit.name) if isinstance(edit, DropMap) else None
-                    if table is not None:
-                        tables = tables.with_table(replace(table, batches=()))
-                statement.keep_temporary(tables)
-                return found.tag
-            case CatalogStatement(edits=edits):
-                tables = statement.temporary_tables()
-                for edit in edits:
-                    assert isinstance(edit, DropMap)
-                    gone = tables.find(edit.name)
-                    if gone is not None:
-                        self._core.constraints.forget(gone.schema.map_id)
-                    tables = tables.without(edit.name)
-                statement.keep_temporary(tables)
-                statement.progress.notice(*found.notices)
-                return found.tag
-        return "ANALYZE"
+    def truncated(self, statement: Statement, found: CatalogStatement) -> None:
+        """TRUNCATE of several tables."""
+        tables = statement.temporary_tables()
+        for edit in found.edits:
+            table = tables.find(edit.name) if isinstance(edit, DropMap) else None
+            if table is not None:
+                tables = tables.with_table(replace(table, batches=()))
+        statement.keep_temporary(with_numbers(tables, found.numbers))
+
+    def define(
+        self,
+        statement: Statement,
+        edits: Sequence[Edit],
+        numbers: Sequence[NumbersFrom] = (),
+        on_commit: str = "",
+    ) -> None:
+        """Edits that ``divided`` has chosen, and the sequences that go on elsewhere. Raises the
+        errors of definitions, LimitExceeded, NotSupported and OutOfMemory."""
+        before = statement.temporary_tables()
+        after = defined(
+            before,
+            settled_edits(edits, statement.started),
+            session=before.session or next(_sessions) % SESSIONS_MAX + 1,
+            fresh=lambda: next(_numbers),
+            on_commit=on_commit,
+        )
+        for table in before.tables.values():
+            if after.find_id(table.schema.map_id) is None:
+                self._core.constraints.forget(table.schema.map_id)
+        statement.keep_temporary(with_numbers(after, numbers))
+
+    def loosen(self, statement: Statement, finally_: Sequence[Edit]) -> None:
+        """The rows have been verified: columns are NOT NULL in place of the checks for it."""
+        tables = statement.temporary_tables()
+        edits = [
+            PutMap(without_guards(known.schema, edit.schema))
+            for edit in finally_
+            if isinstance(edit, PutMap) and (known := tables.find_id(edit.schema.map_id))
+        ]
+        self.define(statement, edits)
+
+    @staticmethod
+    def meaning(statement: Statement) -> Meaning:
+        """That of the session with what the statement has defined."""
+        tables = statement.temporary_tables()
+        return statement.session.with_temporary(tables).meaning.of(statement.session.user)
 
     def create(self, statement: Statement, schema: MapSchema, on_commit: str) -> MapSchema | None:
         """The schema with an id of its own; None: the table is there already. Raises
@@ -107,17 +125,10 @@ class TemporaryChanges:
         tables = statement.temporary_tables()
         if tables.find(schema.name) is not None:
             return None
-        if len(tables.tables) >= TABLES_MAX:
-            raise LimitExceeded(
-                f"a session has at most {TABLES_MAX} temporary tables",
-                hint="Drop those that you do not need any more, or DISCARD TEMP.",
-            )
-        _, made = _NOTHING.with_map(schema, if_not_exists=False)
-        made = replace(made, map_id=-next(_numbers))
-        tables, made = tables.allotted(made, tables.session or next(_sessions) % SESSIONS_MAX + 1)
-        table = TemporaryTable(made, on_commit=on_commit or PRESERVE)
-        statement.keep_temporary(tables.with_table(table))
-        return made
+        self.define(statement, [PutMap(schema)], on_commit=on_commit)
+        made = statement.temporary_tables().find(schema.name)
+        assert made is not None, "it was just made"
+        return made.schema
 
     # --- rows ---------------------------------------------------------------------------------
 
@@ -192,23 +203,3 @@ def _table(statement: Statement, schema: MapSchema) -> tuple[TemporaryTables, Te
     found = tables.find(schema.name)
     assert found is not None, "a plan names the tables of its session"
     return tables, found
-
-
-def _is_own(edit: Edit, tables: TemporaryTables | None) -> bool:
-    """Whether an edit concerns a temporary table."""
-    match edit:
-        case PutMap(schema=schema):
-            return schema.temporary
-        case PutView(view=view):
-            own = prefix(PG_TEMP)
-            return view.namespace == PG_TEMP or any(name.startswith(own) for name in view.uses)
-        case DropMap(name=name) | DropView(name=name):
-            return tables is not None and tables.find(name) is not None
-        case _:
-            return False
-
-
-def _refused(what: str, hint: str) -> NotSupported:
-    return NotSupported(
-        f"{what} are not supported" if what.endswith("s") else f"{what} is not supported", hint=hint
-    )

@@ -142,10 +142,16 @@ class SystemRelations:
         return supply
 
     async def _pg_sequences(self, statement: Statement) -> Iterable[Row]:
-        catalog = self._seen(statement)
-        states = await asyncio.gather(*map(self._sequences.state, catalog.sequences))
-        ids = (schema.map_id for schema in catalog.sequences)
-        return list(pg_sequences(catalog, dict(zip(ids, states, strict=True))))
+        seen = self._seen(statement)
+        asked = await asyncio.gather(*map(self._sequences.state, seen.sequences))
+        ids = (schema.map_id for schema in seen.sequences)
+        states = dict(zip(ids, asked, strict=True))
+        every = statement.with_temporary_names(seen)
+        for schema in every.sequences:
+            own = statement.own_sequence(schema.map_id)
+            if own is not None and own.numbers is not None:
+                states[schema.map_id] = own.numbers.state
+        return list(pg_sequences(every, states))
 
     def _seen(self, statement: Statement) -> Catalog:
         """What of the catalog its user may see."""

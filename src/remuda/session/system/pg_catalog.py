@@ -102,7 +102,9 @@ def _class(oid: int, **values: Any) -> Row:
 
 
 def _persistence(source: MapSchema | ViewDefinition | SystemRelation) -> str:
-    return "t" if isinstance(source, MapSchema) and in_temporary_schema(source) else "p"
+    if isinstance(source, MapSchema | ViewDefinition) and in_temporary_schema(source):
+        return "t"
+    return "p"
 
 
 def pg_attribute(catalog: Catalog) -> Iterator[Row]:

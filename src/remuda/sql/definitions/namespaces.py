@@ -24,7 +24,7 @@ from remuda.catalog.edits import (
 from remuda.catalog.pg_objects import SCHEMAS
 from remuda.catalog.system_relations import OWNER, SYSTEM
 from remuda.datatypes.identifiers import sql_name
-from remuda.datatypes.schema import PUBLIC, MapSchema, Namespace, ViewDefinition, full_name
+from remuda.datatypes.schema import PG_TEMP, PUBLIC, MapSchema, Namespace, ViewDefinition, full_name
 from remuda.datatypes.sql import EnumType
 from remuda.errors import (
     DependentObjects,
@@ -32,6 +32,7 @@ from remuda.errors import (
     DuplicateSchema,
     InsufficientPrivilege,
     InvalidSchemaName,
+    NotSupported,
     RemudaError,
     UndefinedSchema,
 )
@@ -280,6 +281,12 @@ def bind_place(
         raise placed(context, error, action.target)
     if target == relation.namespace:
         return ()
+    if PG_TEMP in (target, relation.namespace):
+        apart = NotSupported(
+            "cannot move objects into or out of temporary schemas",
+            hint="CREATE TABLE AS copies the rows of a table into another schema.",
+        )
+        raise placed(context, apart, action.target)
     moving: list[Relation] = [relation]
     if isinstance(relation, MapSchema):
         moving += owned_by(context.catalog, relation.columns)

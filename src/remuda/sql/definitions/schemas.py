@@ -25,7 +25,6 @@ from remuda.errors import (
     DuplicateMap,
     DuplicateObject,
     InvalidDefinition,
-    NotSupported,
     SqlSyntaxError,
     UndefinedMap,
     UndefinedSchema,
@@ -102,22 +101,14 @@ def bind_create(
     else:
         columns = _columns(context, tree, place, sequences)
     schema = _schema(context, tree, place, columns)
-    if sequences and schema.temporary:
-        raise placed(
-            context,
-            NotSupported(
-                "SERIAL and IDENTITY columns of temporary tables are not supported",
-                hint="CREATE SEQUENCE, and take its numbers by DEFAULT nextval('name').",
-            ),
-            tree.name,
-        )
     if sequences:
         version = context.catalog.version
         if existing is not None:
             return CatalogStatement("CREATE TABLE", version, (), notices=notices)
         edits = tuple(PutMap(each) for each in (*sequences, schema))
         numbers = tuple(NumbersFrom(each.name) for each in sequences)
-        return CatalogStatement("CREATE TABLE", version, edits, numbers=numbers)
+        made = CatalogStatement("CREATE TABLE", version, edits, numbers=numbers)
+        return replace(made, on_commit=tree.on_commit)
     if tree.query is None:
         return CreateMapStatement(schema, tree.if_not_exists, notices, tree.on_commit)
     read = source if tree.with_data else None
@@ -125,22 +116,16 @@ def bind_create(
 
 
 def _place(context: Context, tree: CreateTree) -> Place:
-    """Raises InvalidDefinition for a temporary table in another schema."""
-    if not tree.temporary and tree.name.schema != PG_TEMP:
-        return context.place(tree.name)
-    if tree.name.schema not in ("", PG_TEMP):
-        error = InvalidDefinition(
-            "cannot create temporary relation in non-temporary schema",
-            hint="Write the name of a temporary table without a schema.",
-        )
-        raise placed(context, error, tree.name)
-    if tree.replicated or tree.partition_by is not None or tree.options:
+    """Raises InvalidDefinition for a temporary table in another schema, or with options."""
+    place = context.place(tree.name, temporary=tree.temporary)
+    options = tree.replicated or tree.partition_by is not None or tree.options
+    if place.namespace == PG_TEMP and options:
         error = InvalidDefinition(
             "a temporary table has no options",
             hint="Its rows are on the member of its session: leave WITH and REPLICATED out.",
         )
         raise placed(context, error, tree.name)
-    return Place(PG_TEMP, tree.name.text)
+    return place
 
 
 def _with_row_ids(

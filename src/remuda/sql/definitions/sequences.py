@@ -10,6 +10,7 @@ from remuda.catalog.edits import DropMap, Edit, PutMap
 from remuda.datatypes.identifiers import name_parts, sql_name
 from remuda.datatypes.schema import (
     GENERATION,
+    PG_TEMP,
     PUBLIC,
     ROW_ID,
     Column,
@@ -33,6 +34,7 @@ from remuda.errors import (
     UndefinedColumn,
     UndefinedMap,
     WrongObjectType,
+    WrongState,
 )
 from remuda.plan.expression import Call, Literal, walk
 from remuda.plan.sequence_calls import SEQUENCE_FUNCTIONS
@@ -40,7 +42,7 @@ from remuda.sql.definitions.constraints import default_of
 from remuda.sql.queries.views import placed
 from remuda.sql.scope.context import Context
 from remuda.sql.scope.notices import Notice, already_there, not_there
-from remuda.sql.scope.resolution import Place, found_in, replaced
+from remuda.sql.scope.resolution import Place, found_in, place_in, replaced
 from remuda.sql.scope.statements import CatalogReader, CatalogStatement, NumbersFrom
 from remuda.sql.text.lexemes import TokenKind
 from remuda.sql.text.lexer import tokenize
@@ -84,10 +86,15 @@ def sequence_schema(place: Place, options: SequenceOptions) -> MapSchema:
 
 def _slot(context: Context, name: str) -> int:
     """A number of its own for each sequence: two are never made by one version of a catalog under
-    one name."""
+    one name, but for temporary ones that were renamed."""
+    taken = {s.sequence.link for s in _sequences(context.catalog) if s.sequence is not None}
     text = f"{context.catalog.version} {name}"
-    digest = hashlib.blake2b(text.encode(), digest_size=8).digest()
-    return int.from_bytes(digest, "big", signed=True)
+    while True:
+        digest = hashlib.blake2b(text.encode(), digest_size=8).digest()
+        found = int.from_bytes(digest, "big", signed=True)
+        if found not in taken:
+            return found
+        text += "+"
 
 
 def options_of(
@@ -196,7 +203,7 @@ def bind_sequence(
 
 def _bind_create(context: Context, tree: CreateSequenceTree) -> CatalogStatement:
     catalog, name, tag = context.catalog, tree.name.text, "CREATE SEQUENCE"
-    place = context.place(tree.name)
+    place = context.place(tree.name, temporary=tree.temporary)
     if found_in(catalog, place.namespace, place.local) is not None:
         if tree.if_not_exists:
             return CatalogStatement(tag, catalog.version, (), notices=(already_there(name),))
@@ -205,7 +212,7 @@ def _bind_create(context: Context, tree: CreateSequenceTree) -> CatalogStatement
     options = options_of(context, tree.clauses, None, "bigint", place.full)
     edits: list[Edit] = [PutMap(sequence_schema(place, options))]
     if tree.clauses.owner:
-        edits.append(PutMap(_owned(context, tree.clauses.owner, options.link)))
+        edits.append(PutMap(_owned(context, tree.clauses.owner, options.link, place)))
     return CatalogStatement(tag, catalog.version, tuple(edits), numbers=(NumbersFrom(place.full),))
 
 
@@ -278,8 +285,8 @@ def owned_by(catalog: CatalogReader, columns: Sequence[Column]) -> list[MapSchem
     return [s for s in _sequences(catalog) if s.sequence is not None and s.sequence.link in links]
 
 
-def _owned(context: Context, owner: Sequence[Name], link: int) -> MapSchema:
-    """The map of the column ``owner``, which owns a sequence more."""
+def _owned(context: Context, owner: Sequence[Name], link: int, place: Place) -> MapSchema:
+    """The map of the column ``owner``, which owns the sequence in ``place``, too."""
     table, name = owner
     found = context.relation(table)
     if found is None:
@@ -287,6 +294,9 @@ def _owned(context: Context, owner: Sequence[Name], link: int) -> MapSchema:
     if isinstance(found, ViewDefinition) or found.sequence is not None:
         error = WrongObjectType(f'sequence cannot be owned by relation "{table.text}"')
         raise placed(context, error, table)
+    if found.temporary != (place.namespace == PG_TEMP):
+        apart = WrongState("sequence must be in same schema as table it is linked to")
+        raise placed(context, apart, table)
     if name.text not in [column.name for column in found.shown]:
         missing = UndefinedColumn(
             f'column "{name.text}" of relation "{table.text}" does not exist',
@@ -317,7 +327,7 @@ def _given_to(
                 left = tuple(each for each in column.sequences if each != link)
                 edits[table.name] = _with_column(table, replace(column, sequences=left))
     if owner:
-        taken = _owned(context, owner, link)
+        taken = _owned(context, owner, link, place_in(schema))
         before = edits.get(taken.name)
         if before is not None:
             column = before.column(owner[1].text)

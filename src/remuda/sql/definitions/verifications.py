@@ -26,14 +26,14 @@ def verifications(
     verify += [
         Verification(
             some_row + f"{quoted_name(name)} IS NULL LIMIT 1",
-            partial(_stored_null, schema.name, name),
+            partial(_stored_null, schema.local, name),
         )
         for name in not_null
     ]
     verify += [
         Verification(
             some_row + f"({check.text}) IS FALSE LIMIT 1",
-            partial(_stored_break, schema.name, check.name),
+            partial(_stored_break, schema.local, check.name),
         )
         for check in checks
     ]

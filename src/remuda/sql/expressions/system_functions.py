@@ -21,9 +21,9 @@ from remuda.catalog.pg_objects import (
 )
 from remuda.catalog.pg_routines import KIND_AGGREGATE, Routine, function_text
 from remuda.catalog.pg_types import ALL_DIGITS, BY_NAME, OBJECTS, SPANS
-from remuda.catalog.temporary import own_schema
+from remuda.catalog.temporary import in_temporary_schema, own_schema
 from remuda.datatypes.identifiers import in_quotes, quoted_name
-from remuda.datatypes.schema import ViewDefinition
+from remuda.datatypes.schema import PG_TEMP, ViewDefinition
 from remuda.datatypes.sql import (
     BIGINT,
     BOOLEAN,
@@ -494,7 +494,8 @@ def _serial_sequence(
                     named = InList(BOOLEAN, table, tables)
                     same = Call(BOOLEAN, "=", (column, _text(owner.name)))
                     owned = found[link]
-                    where = f"{quoted_name(owned.namespace)}.{quoted_name(owned.local)}"
+                    place = PG_TEMP if in_temporary_schema(owned) else owned.namespace
+                    where = f"{quoted_name(place)}.{quoted_name(owned.local)}"
                     shown = _text(where)
                     branches.append((Call(BOOLEAN, "and", (named, same)), shown))
     if not branches:

@@ -95,17 +95,20 @@ class DefinitionParser(ElementReader):
     ):
         self.expect("create")
         or_replace = self.accept("or", "replace")
+        temporary = self._temporary()
         if self.accept("view"):
-            return self.view(or_replace)
-        if not or_replace and self.word() in ("index", "unique"):
-            return read_create_index(self)
+            return self.view(or_replace, temporary=temporary)
         if not or_replace and self.accept("sequence"):
-            return read_create_sequence(self)
-        if not or_replace and self.accept("schema"):
+            return read_create_sequence(self, temporary=temporary)
+        if temporary and or_replace:
+            self.fail("Write CREATE OR REPLACE TEMPORARY VIEW.")
+        plain = not (or_replace or temporary)
+        if plain and self.word() in ("index", "unique"):
+            return read_create_index(self)
+        if plain and self.accept("schema"):
             return read_create_schema(self)
-        if not or_replace and self.accept("type"):
+        if plain and self.accept("type"):
             return read_create_type(self)
-        temporary = not or_replace and self._temporary()
         if not temporary:
             self.accept("unlogged")
         if self.word() in USERS:
@@ -184,14 +187,14 @@ class DefinitionParser(ElementReader):
                 return replace(found, text=text, tokens=tokens), with_data
         return found, True
 
-    def view(self, or_replace: bool) -> CreateViewTree:
+    def view(self, or_replace: bool, *, temporary: bool) -> CreateViewTree:
         if self.accept("if", "not", "exists"):
             self.index -= 1
             self.unsupported("CREATE VIEW IF NOT EXISTS", "CREATE OR REPLACE VIEW name AS ...")
         name = self.map_name()
         columns = self.names() if self.word() == "(" else ()
         self.expect("as")
-        return CreateViewTree(name, or_replace, columns, self.rest())
+        return CreateViewTree(name, or_replace, columns, self.rest(), temporary)
 
     # --- options of CREATE TABLE ---
 

@@ -2,7 +2,7 @@
 
 ::
 
-    CREATE SEQUENCE [IF NOT EXISTS] name clause ...
+    CREATE [TEMPORARY] SEQUENCE [IF NOT EXISTS] name clause ...
     ALTER SEQUENCE [IF EXISTS] name clause ...  |  RENAME TO name
     GENERATED ALWAYS | BY DEFAULT AS IDENTITY [(clause ...)]
     clause    AS type | INCREMENT [BY] n | MINVALUE n | NO MINVALUE | MAXVALUE n | NO MAXVALUE
@@ -27,13 +27,13 @@ from remuda.sql.trees.sequences import (
 from remuda.sql.trees.syntax import AlterTree, Rename, Snippet
 
 
-def read_create_sequence(reader: TokenReader) -> CreateSequenceTree:
-    """After CREATE SEQUENCE."""
+def read_create_sequence(reader: TokenReader, *, temporary: bool) -> CreateSequenceTree:
+    """After CREATE [TEMPORARY] SEQUENCE."""
     if_not_exists = reader.accept("if", "not", "exists")
     name = reader.map_name()
     clauses = read_clauses(reader)
     reader.end()
-    return CreateSequenceTree(name, if_not_exists, clauses)
+    return CreateSequenceTree(name, if_not_exists, clauses, temporary)
 
 
 def read_alter_sequence(reader: TokenReader) -> AlterSequenceTree | AlterTree:

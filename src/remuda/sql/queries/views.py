@@ -10,7 +10,7 @@ import dataclasses
 from collections.abc import Callable, Iterable, Sequence
 
 from remuda.catalog.edits import DropView, Edit, PutView
-from remuda.datatypes.schema import Column, MapSchema, ViewDefinition
+from remuda.datatypes.schema import PG_TEMP, Column, MapSchema, ViewDefinition, prefix
 from remuda.datatypes.times.text_forms import PLAIN_FORMS
 from remuda.errors import (
     DependentObjects,
@@ -27,11 +27,15 @@ from remuda.plan.logical import Logical, OutputColumn, Project
 from remuda.sql.parsing.snippets import parse_query, query_of
 from remuda.sql.scope.context import Context
 from remuda.sql.scope.declared_types import declared_types
+from remuda.sql.scope.notices import Notice
 from remuda.sql.scope.overlay import Overlay
-from remuda.sql.scope.resolution import KEPT_PATH, Kept, found_in
+from remuda.sql.scope.resolution import KEPT_PATH, Kept, Place, found_in
 from remuda.sql.scope.statements import CatalogReader, CatalogStatement
 from remuda.sql.trees import ast
 from remuda.sql.trees.syntax import CreateViewTree, Name
+
+_TEMPORARY = prefix(PG_TEMP)
+"""How the full names of temporary relations begin."""
 
 BindQuery = Callable[[Context, ast.Node], Logical]
 """Binds a query that sees nothing around it."""
@@ -99,25 +103,17 @@ def _places(view: ViewDefinition, names: Sequence[str]) -> list[int]:
 
 
 def bind_create_view(context: Context, tree: CreateViewTree, bind: BindQuery) -> CatalogStatement:
-    catalog, name, place = context.catalog, tree.name.text, context.place(tree.name)
-    old = found_in(catalog, place.namespace, place.local)
-    if isinstance(old, MapSchema):
-        raise placed(
-            context,
-            WrongObjectType(f'"{name}" is not a view')
-            if tree.or_replace
-            else DuplicateMap(f'map "{name}" already exists'),
-            tree.name,
-        )
-    if old is not None and not tree.or_replace:
-        error = DuplicateMap(
-            f'view "{name}" already exists', hint="CREATE OR REPLACE VIEW gives it another query."
-        )
-        raise placed(context, error, tree.name)
-    if old is not None:
-        context.inside.append(old.name)
+    place = context.place(tree.name, temporary=tree.temporary)
+    before = found_in(context.catalog, place.namespace, place.local)
+    if tree.or_replace and isinstance(before, ViewDefinition):
+        context.inside.append(before.name)
     context.uses, context.kept = set(), Kept()
     plan = bind(context, query_of(context, tree.query))
+    notices: tuple[Notice, ...] = ()
+    if place.namespace != PG_TEMP and any(name.startswith(_TEMPORARY) for name in context.uses):
+        place = context.place(tree.name, temporary=True)
+        notices = (Notice(f'view "{tree.name.text}" will be a temporary view'),)
+    old = _replaced(context, tree, place)
     names = [column.name for column in plan.output]
     if len(tree.columns) > len(names):
         raise placed(
@@ -149,7 +145,28 @@ def bind_create_view(context: Context, tree: CreateViewTree, bind: BindQuery) ->
         view_id=old.view_id if old is not None else 0,
         namespace=place.namespace,
     )
-    return CatalogStatement("CREATE VIEW", catalog.version, (PutView(view),))
+    return CatalogStatement(
+        "CREATE VIEW", context.catalog.version, (PutView(view),), notices=notices
+    )
+
+
+def _replaced(context: Context, tree: CreateViewTree, place: Place) -> ViewDefinition | None:
+    """The view that OR REPLACE gives another query. Raises DuplicateMap, WrongObjectType."""
+    name, old = tree.name.text, found_in(context.catalog, place.namespace, place.local)
+    if isinstance(old, MapSchema):
+        raise placed(
+            context,
+            WrongObjectType(f'"{name}" is not a view')
+            if tree.or_replace
+            else DuplicateMap(f'map "{name}" already exists'),
+            tree.name,
+        )
+    if old is not None and not tree.or_replace:
+        error = DuplicateMap(
+            f'view "{name}" already exists', hint="CREATE OR REPLACE VIEW gives it another query."
+        )
+        raise placed(context, error, tree.name)
+    return old
 
 
 def _refuse_other_columns(

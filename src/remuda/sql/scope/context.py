@@ -6,10 +6,16 @@ from collections.abc import Sequence
 from typing import Final, TypeVar
 
 from remuda.catalog.system_relations import DATABASE
-from remuda.datatypes.schema import Origin
+from remuda.datatypes.schema import PG_TEMP, Origin
 from remuda.datatypes.sql import NULL, VARCHAR, Kind, SqlType
 from remuda.datatypes.times.zones import Zone
-from remuda.errors import IndeterminateParameter, LimitExceeded, NotSupported, RemudaError
+from remuda.errors import (
+    IndeterminateParameter,
+    LimitExceeded,
+    NotSupported,
+    RemudaError,
+    SqlSyntaxError,
+)
 from remuda.plan.expression import ColumnId, Parameter
 from remuda.sql.scope.resolution import (
     KEPT_PATH,
@@ -18,6 +24,7 @@ from remuda.sql.scope.resolution import (
     Relation,
     find,
     place_of,
+    temporary_place,
 )
 from remuda.sql.scope.statements import CatalogReader
 from remuda.sql.trees import ast
@@ -74,8 +81,11 @@ class Context:
         """The map or view that a definition names."""
         return find(self.catalog, self.path, name.schema, name.text)
 
-    def place(self, name: Name) -> Place:
-        """Where a definition makes a relation. Raises UndefinedSchema, InsufficientPrivilege."""
+    def place(self, name: Name, *, temporary: bool = False) -> Place:
+        """Where a definition makes a relation, which is ``temporary``. Raises UndefinedSchema,
+        InsufficientPrivilege, InvalidDefinition."""
+        if temporary or name.schema == PG_TEMP:
+            return temporary_place(name)
         return place_of(self.catalog, self.path, name)
 
     def new_id(self) -> ColumnId:
@@ -129,9 +139,11 @@ class Context:
             if value and name not in consumed:
                 raise self._leftover(node, name, value)
 
-    def _leftover(self, node: ast.Node, name: str, value: object) -> NotSupported:
+    def _leftover(self, node: ast.Node, name: str, value: object) -> RemudaError:
         inner = value[0] if isinstance(value, list) else value
         place = inner if isinstance(inner, ast.Node) else node
+        if name == "into":
+            return self.error(SqlSyntaxError, "SELECT ... INTO is not allowed here", place)
         what = CLAUSES.get(name) or name.rstrip("_").replace("_", " ").upper()
         if position_of(self.text, place) is None:
             place = node
@@ -172,7 +184,6 @@ def identifier(node: ast.Node) -> str:
 CLAUSES: Final = {
     "windows": "WINDOW",
     "locks": "FOR UPDATE",
-    "into": "SELECT INTO",
     "only": "FROM ONLY",
     "db": "a name with a schema",
     "catalog": "a name with a catalog",

@@ -16,9 +16,14 @@ from remuda.catalog.pg_objects import indexes, relations, schemas
 from remuda.catalog.pg_routines import pg_operators
 from remuda.catalog.pg_types import OBJECTS, PG_TYPES, VECTORS
 from remuda.catalog.system_relations import PG_CATALOG, SYSTEM, SystemRelation
-from remuda.catalog.temporary import as_listed, own_schema
+from remuda.catalog.temporary import (
+    maps_as_listed,
+    namespaces_as_listed,
+    own_schema,
+    views_as_listed,
+)
 from remuda.datatypes.identifiers import name_parts, quoted_name, written_parts
-from remuda.datatypes.schema import PG_TEMP, ViewDefinition
+from remuda.datatypes.schema import PG_TEMP
 from remuda.datatypes.sql import BIGINT, VARCHAR, EnumType, SqlType, aliased, array
 from remuda.datatypes.texts.text import parse_text
 from remuda.errors import (
@@ -53,9 +58,10 @@ class Holder:
         catalog = told(context.catalog)
         maps = [catalog.find(name) for name in catalog.names()]
         views = [catalog.find_view(name) for name in catalog.view_names()]
-        known = [schema for schema in maps if schema is not None]
-        self.maps, self.namespaces = as_listed(known, catalog.namespaces)
-        self.views: Sequence[ViewDefinition] = [view for view in views if view is not None]
+        own = own_schema(catalog.namespaces)
+        self.maps = maps_as_listed([each for each in maps if each is not None], own)
+        self.views = views_as_listed([each for each in views if each is not None], own)
+        self.namespaces = namespaces_as_listed(catalog.namespaces, own)
         self.types: Sequence[EnumType] = catalog.types
 
 

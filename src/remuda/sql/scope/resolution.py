@@ -17,7 +17,7 @@ from remuda.catalog.system_relations import PG_CATALOG, SYSTEM, SystemRelation
 from remuda.catalog.temporary import own_schema
 from remuda.datatypes.identifiers import quoted_name
 from remuda.datatypes.schema import PG_TEMP, PUBLIC, MapSchema, ViewDefinition, full_name
-from remuda.errors import InsufficientPrivilege, UndefinedSchema
+from remuda.errors import InsufficientPrivilege, InvalidDefinition, UndefinedSchema
 from remuda.sql.scope.statements import CatalogReader
 from remuda.sql.trees.names import Name
 
@@ -175,6 +175,17 @@ def reference(
     ``end``, with ``schema`` if it is not ""."""
     plain = bool(schema) or find_any(catalog, KEPT_PATH, "", found.local) is found
     return Reference(start, end, place_in(found), plain)
+
+
+def temporary_place(name: Name) -> Place:
+    """Where a temporary relation is made. Raises InvalidDefinition."""
+    if name.schema not in ("", PG_TEMP):
+        raise InvalidDefinition(
+            "cannot create temporary relation in non-temporary schema",
+            position=name.position,
+            hint="Write the name of a temporary table, sequence or view without a schema.",
+        )
+    return Place(PG_TEMP, name.text)
 
 
 def place_of(catalog: CatalogReader, path: tuple[str, ...], name: Name) -> Place:

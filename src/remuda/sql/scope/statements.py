@@ -269,6 +269,8 @@ class CatalogStatement:
     notices: tuple[Notice, ...] = ()
     numbers: tuple[NumbersFrom, ...] = field(default=(), repr=False)
     fill: str = field(default="", repr=False)
+    on_commit: str = field(default="", repr=False)
+    """Of a temporary table with sequences."""
 
 
 @dataclass(frozen=True, slots=True)

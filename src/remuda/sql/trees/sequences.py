@@ -45,6 +45,7 @@ class CreateSequenceTree:
     name: Name
     if_not_exists: bool
     clauses: SequenceClauses
+    temporary: bool = False
     reads_only: Literal[False] = False
 
 

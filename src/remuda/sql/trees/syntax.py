@@ -180,6 +180,7 @@ class CreateViewTree:
     or_replace: bool
     columns: tuple[Name, ...]
     query: Snippet
+    temporary: bool = False
     reads_only: Literal[False] = False
 
 
