@@ -3,6 +3,7 @@ PostgreSQL 15."""
 
 from __future__ import annotations
 
+import psycopg
 import pytest
 from psycopg import errors
 
@@ -212,6 +213,9 @@ def test_views(connect):
     listed = "SELECT table_name FROM information_schema.views WHERE table_schema LIKE 'pg_temp%'"
     assert sorted(rows(connection, listed)) == [("over_p",), ("v",)]
     assert rows(other, listed) == []
+    kinds = "SELECT relname, relpersistence FROM pg_class WHERE relname IN ('v', 'p', 't')"
+    kinds += " ORDER BY 1"
+    assert rows(connection, kinds) == [("p", "p"), ("t", "t"), ("v", "t")]
     for text in ("CREATE TEMP VIEW public.x AS SELECT 1", "CREATE VIEW public.x AS TABLE t"):
         with pytest.raises(errors.InvalidTableDefinition, match="non-temporary schema"):
             run(text)
@@ -242,3 +246,32 @@ def test_on_commit_drop_takes_sequences_and_views_along(connect):
     for name in ("at_once", "t", "v", "vv", "t_id_seq", "at_once_id_seq"):
         with pytest.raises(errors.UndefinedTable):
             run(f"SELECT * FROM {name}")
+
+
+def test_select_into(connection):
+    run = connection.execute
+    assert run("CREATE TEMP TABLE f (x, y) AS VALUES (1, 2), (3, 4)").statusmessage == "SELECT 2"
+    made = run("CREATE TEMP TABLE e ON COMMIT PRESERVE ROWS AS TABLE f WITH NO DATA")
+    assert made.statusmessage == "CREATE TABLE AS"
+    made = run("CREATE TEMP TABLE IF NOT EXISTS e AS TABLE f")
+    assert made.statusmessage == "CREATE TABLE AS"
+    assert rows(connection, "SELECT * FROM e") == []
+    assert run("SELECT x INTO TEMP t1 FROM f WHERE x > 1").statusmessage == "SELECT 1"
+    run("SELECT x, y INTO TEMPORARY TABLE t2 FROM f UNION ALL SELECT 9, 9 ORDER BY 1")
+    assert rows(connection, "SELECT * FROM t2 ORDER BY 1") == [(1, 2), (3, 4), (9, 9)]
+    run("WITH w AS (SELECT 1 AS a) SELECT a INTO pg_temp.t3 FROM w")
+    assert rows(connection, "SELECT * FROM t1, t3") == [(3, 1)]
+    run('SELECT * INTO "Lasting" FROM f')
+    with psycopg.connect(connection.info.dsn, autocommit=True) as other:
+        assert rows(other, 'SELECT count(*) FROM "Lasting"') == [(2,)]
+    run('DROP TABLE "Lasting"')
+    with pytest.raises(errors.DuplicateTable):
+        run("SELECT 1 INTO TEMP t1")
+    for text in (
+        "SELECT * FROM (SELECT 1 INTO q) x",
+        "SELECT 1 UNION SELECT 2 INTO q",
+        "DECLARE c CURSOR WITH HOLD FOR SELECT 1 INTO q",
+    ):
+        with pytest.raises(errors.SyntaxError) as told:
+            run(text)
+        assert told.value.diag.message_primary == "SELECT ... INTO is not allowed here"

@@ -22,6 +22,7 @@ from remuda.sql.parsing.grammar.changes import Grammar
 from remuda.sql.parsing.locking import take_locking
 from remuda.sql.parsing.named_cursors import DECLARE, CursorParser
 from remuda.sql.parsing.named_cursors import WORDS as CURSOR_WORDS
+from remuda.sql.parsing.select_into import read_into
 from remuda.sql.parsing.session import WORDS as SESSION_WORDS
 from remuda.sql.parsing.session import SessionParser
 from remuda.sql.parsing.snapshot import WORDS as SNAPSHOT_WORDS
@@ -178,7 +179,10 @@ def _declare(text: str, tokens: list[Token]) -> ParsedStatement:
     if not rest or rest[0].word not in _QUERY_STARTS:
         _syntax_error(text, rest, 0)
     inner = _statement(text, rest)
-    assert isinstance(inner.tree, QueryTree)
+    if not isinstance(inner.tree, QueryTree):
+        raise SqlSyntaxError(
+            "SELECT ... INTO is not allowed here", position=position_of_token(text, rest[0])
+        )
     return ParsedStatement(text, DeclareTree(declaration, inner.tree), inner.parameters)
 
 
@@ -230,7 +234,9 @@ def _statement(text: str, tokens: list[Token]) -> ParsedStatement:
     replaces = word == "replace" and len(tokens) > 1 and tokens[1].word == "into"
     if word in _QUERY_STARTS or word in _CHANGE_STARTS or replaces:
         grammar = Grammar(text, tokens)
-        tree = _tree(text, word, grammar.statement())
+        root = grammar.statement()
+        into = read_into(text, tokens, root)
+        tree = _tree(text, word, root) if into is None else into
         return ParsedStatement(text, tree, grammar.parameters)
     if word == COPY:
         return ParsedStatement(text, CopyParser(text, tokens).copy(), 0)

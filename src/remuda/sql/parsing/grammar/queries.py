@@ -185,10 +185,8 @@ class QueryGrammar(RelationGrammar):
         args["expressions"] = (
             [] if self.token.word in _AFTER_ITEMS and self._is_bare() else (self.items())
         )
-        if self.accept("into"):
-            self.accept("temporary") or self.accept("temp")
-            self.accept("table")
-            args["into"] = ast.Into(this=self.table_name())
+        if self.token.word == "into":
+            args["into"] = self._into()
         if self.accept("from"):
             first, joins = self.from_list()
             args["from_"] = ast.From(this=first)
@@ -205,6 +203,19 @@ class QueryGrammar(RelationGrammar):
         if not args["expressions"]:
             return ast.Select(word.start, word.end, **args)
         return ast.Select(**args)
+
+    def _into(self) -> ast.Into:
+        """``INTO [TEMPORARY | TEMP | UNLOGGED] [TABLE] name``"""
+        start = self.advance().start
+        if self.accept("local") or self.accept("global"):
+            temporary = self.accept("temporary") or self.accept("temp")
+        else:
+            temporary = self.accept("temporary") or self.accept("temp")
+            if not temporary:
+                self.accept("unlogged")
+        self.accept("table")
+        name = self.table_name()
+        return ast.Into(start, self.tokens[self.index - 1].end, this=name, temporary=temporary)
 
     def _is_bare(self) -> bool:
         kind = self.token.kind
