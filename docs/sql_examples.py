@@ -16,6 +16,7 @@ TEXT_EXAMPLES: Final = {
     "chr": ("chr(228)",),
     "unistr": (r"unistr('d\0061t\0061')",),
     "bit_length": ("bit_length('äb')",),
+    "pg_size_bytes": ("pg_size_bytes('1.5 GB')",),
     "to_hex": ("to_hex(255)",),
     "sha224": ("encode(sha224('abc'::BYTEA), 'hex')",),
     "sha256": ("encode(sha256('abc'::BYTEA), 'hex')",),

@@ -259,7 +259,8 @@ pg_my_temp_schema fss-r- oid -; 3296 pg_notification_queue_usage fvs-r- float8 -
 fv--r- void text,text; 2083 pg_opclass_is_visible fss-s- bool oid $10; 2082 pg_operator_is_visible
 fss-s- bool oid $10; 3829 pg_opfamily_is_visible fss-s- bool oid $10; 6121
 pg_relation_is_publishable fss-s- bool regclass; 2325 pg_relation_size fvs-s- int8 regclass; 2332
-~ fvs-s- int8 regclass,text; 2288 pg_size_pretty fis-s- text int8; 3166 ~ fis-s- text numeric
+~ fvs-s- int8 regclass,text; 3334
+pg_size_bytes fis-s- int8 text; 2288 pg_size_pretty fis-s- text int8; 3166 ~ fis-s- text numeric
 =pg_size_pretty_numeric; 2626 pg_sleep fvs-s- void float8; 3403 pg_statistics_obj_is_visible
 fss-s- bool oid $10; 2079 pg_table_is_visible fss-s- bool oid $10; 2997 pg_table_size fvs-s- int8
 regclass; 3778 pg_tablespace_location fss-s- text oid; 2322 pg_tablespace_size fvs-s- int8 oid

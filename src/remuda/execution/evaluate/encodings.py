@@ -17,6 +17,7 @@ from remuda.errors import (
     LimitExceeded,
     SubscriptOutOfRange,
 )
+from remuda.execution.evaluate.byte_sizes import size_bytes
 from remuda.execution.evaluate.kernel import Kernel
 from remuda.execution.evaluate.rows import per_row
 from remuda.plan.expression import Call
@@ -185,6 +186,7 @@ ENCODING_FUNCTIONS: Final[dict[str, Callable[[Call], Kernel]]] = {
     "ascii": per_row(_ascii),
     "chr": per_row(_chr),
     "unistr": per_row(_unistr),
+    "pg_size_bytes": per_row(size_bytes),
     "to_hex": _to_hex,
     "md5": per_row(_md5),
     **{name: per_row(_sha(name)) for name in ("sha224", "sha256", "sha384", "sha512")},

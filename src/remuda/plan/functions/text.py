@@ -135,6 +135,8 @@ FUNCTIONS: Final = (
     ScalarFunction("ascii", fixed(INTEGER, VARCHAR), summary="code point of the first character"),
     ScalarFunction("chr", fixed(VARCHAR, INTEGER), summary="the character", raises=True),
     ScalarFunction("unistr", _TEXT_1, summary="with Unicode escapes", raises=True),
+    ScalarFunction("pg_size_bytes", fixed(BIGINT, VARCHAR), summary="of a size such as 1.5 GB",
+                   raises=True),
     ScalarFunction("bit_length", overloads(fixed(INTEGER, VARCHAR), fixed(INTEGER, BYTEA))),
     ScalarFunction("to_hex", overloads(fixed(VARCHAR, INTEGER), fixed(VARCHAR, BIGINT)),
                    summary="two's complement"),
