@@ -20,8 +20,9 @@ def _no_extensions(*_: object) -> None:
 def _define_outside_of_transactions(
     cursor: Any, statement: str, parameters: Any, context: Any
 ) -> bool | None:
-    """Definitions take effect at once here, and are refused in a transaction."""
-    if context is None or not context.isddl:
+    """Definitions take effect at once here, and are refused in a transaction. Those of temporary
+    relations are part of it."""
+    if context is None or not context.isddl or " TEMPORARY " in statement[:40]:
         return None
     connection = context.root_connection.connection.dbapi_connection
     before = connection.autocommit

@@ -32,7 +32,8 @@ ABILITIES = """
     time_timezone timestamp_microseconds tuple_in unicode_ddl
     unique_constraints_reflect_as_index update_from uuid_data_type views window_functions
     window_range window_range_non_numeric window_range_numeric
-    temporary_tables create_temp_table_as schemas schema_create_delete computed_columns
+    temporary_tables create_temp_table_as temporary_views temp_table_reflection has_temp_table
+    temp_table_names temp_table_comment_reflection schemas schema_create_delete computed_columns
     computed_columns_stored computed_columns_default_persisted computed_columns_reflect_persisted
 """.split()
 
@@ -46,11 +47,10 @@ MISSING = """
     foreign_key_constraint_option_reflection_ondelete
     foreign_key_constraint_option_reflection_onupdate repeated_column_foreign_keys
     recursive_fk_cascade on_update_cascade
-    temp_table_reflection has_temp_table temp_table_names temp_table_comment_reflection
-    temporary_views materialized_views
+    materialized_views
 """.split()
-"""Foreign keys, SERIAL columns of temporary tables, temporary views and materialized views are
-refused. A name leaves this list when its statement is served."""
+"""Foreign keys and materialized views are refused. A name leaves this list when its statement is
+served."""
 
 
 class Requirements(SuiteRequirements):
