@@ -1,5 +1,6 @@
-"""Reads by key at PostgreSQL's door, for ``calls.py``: a client that sends the messages of asyncpg
-or libpq for a prepared statement, and does no more than wait for ReadyForQuery."""
+"""Statements by key at PostgreSQL's door, for ``calls.py``: a client that sends the messages of
+asyncpg or libpq, for prepared reads and for texts with literals, and does no more than wait for
+ReadyForQuery."""
 
 from __future__ import annotations
 
@@ -111,7 +112,14 @@ async def at_the_door(grid: Grid) -> dict[str, Operation]:
 
         return operation
 
+    async def changed(number: int) -> None:
+        """As ``pgbench -M simple`` sends it: no text comes twice."""
+        text = f'UPDATE items SET stock = stock + {number} WHERE "__key" = {own[number]};'
+        found = await client.ask(message(b"Q", text.encode() + b"\0"))
+        assert b"UPDATE 1" in found, found
+
     return {
+        "door: UPDATE with new literals": changed,
         "door: own key as asyncpg reads": read(own, by_asyncpg),
         "door: own key as psycopg reads": read(own, by_psycopg),
         "door: another member's key": read(other, by_asyncpg),

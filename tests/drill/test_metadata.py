@@ -11,10 +11,10 @@ import pytest
 from stock_client import RESPONSE_FAILURE, StockClient
 
 from remuda.errors import InvalidEscape
+from remuda.member.drill.like_filter import matcher
 from remuda.rpc.messages import user_metadata_pb2 as m
 from remuda.rpc.messages import user_pb2
 from remuda.rpc.messages.user_pb2 import RpcType
-from remuda.session.like_filter import matcher
 
 Run = Callable[..., None]
 COMPLETED, FAILED = 2, 4

@@ -273,13 +273,13 @@ class Environment:
         )
 
 
-Key: TypeAlias = tuple[str, tuple[SqlType, ...] | None, bool, Meaning]
-"""Text, types of parameters, whether it runs on one member alone, settings of the session."""
+Key: TypeAlias = tuple[str, tuple[SqlType | None, ...] | None, bool, Meaning]
+"""Text, types of parameters (None: inferred), whether one member alone runs it, settings."""
 
 
 def bound(
     text: str,
-    types: Sequence[SqlType] | None,
+    types: Sequence[SqlType | None] | None,
     catalog: CatalogReader,
     meaning: Meaning = PLAIN,
 ) -> BoundStatement:

@@ -92,7 +92,7 @@ class Sight:
         return Roles(tuple(self._users), self._user)
 
     def bound(
-        self, text: str, types: Sequence[SqlType] | None, meaning: Meaning = PLAIN
+        self, text: str, types: Sequence[SqlType | None] | None, meaning: Meaning = PLAIN
     ) -> BoundStatement:
         """Raises what ``planning.bound`` raises, and InsufficientPrivilege where that, or the
         statement itself, would tell of a map that the user may not know."""

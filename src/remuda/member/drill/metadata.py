@@ -18,6 +18,7 @@ from remuda.datatypes.schema import MapSchema, ViewDefinition
 from remuda.errors import RemudaError
 from remuda.member.base.core import Call, Core
 from remuda.member.base.wing import Routes, Wing
+from remuda.member.drill.like_filter import Matches, lowered, matcher
 from remuda.member.drill.server import on_server_meta
 from remuda.rpc.drill_errors import encode_drill_error
 from remuda.rpc.messages import user_pb2
@@ -37,7 +38,6 @@ from remuda.rpc.messages.user_metadata_pb2 import (
 )
 from remuda.rpc.messages.user_pb2 import RpcType
 from remuda.session.drill_columns import table_columns
-from remuda.session.like_filter import Matches, lowered, matcher
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,12 +10,19 @@ from remuda.catalog.system_relations import OWNER
 from remuda.datatypes.schema import PG_TEMP, MapSchema
 from remuda.datatypes.sql import SqlType
 from remuda.datatypes.values import PhysicalValue
-from remuda.errors import InputError, LimitExceeded, RemudaError, SqlSyntaxError
+from remuda.errors import (
+    InputError,
+    InsufficientPrivilege,
+    LimitExceeded,
+    RemudaError,
+    SqlSyntaxError,
+)
 from remuda.execution.parallel import rows_read
 from remuda.member.base.core import Core
 from remuda.member.base.offload import Offload
-from remuda.member.sessions.statement import parameter_types
+from remuda.member.sessions.statement import Statement, parameter_types
 from remuda.member.statements.statistics_service import ClusterStatistics
+from remuda.session.lifting import Forms, lift
 from remuda.session.parameters import check_count, fitted
 from remuda.session.planning import (
     Environment,
@@ -31,6 +38,7 @@ from remuda.session.planning import (
 )
 from remuda.session.settings import PLAIN, Meaning
 from remuda.session.sight import Sight
+from remuda.session.spark_engine import GRID
 from remuda.sql.parsing.parser import parse
 from remuda.sql.scope.statements import BoundStatement, ExplainStatement
 
@@ -73,6 +81,7 @@ class Plans:
         self._offload = offload
         self._cache = PlanCache(statistics.any_stale)
         self._environments: dict[bool, Environment] = {}
+        self._forms = Forms()
 
     def known(
         self,
@@ -87,6 +96,22 @@ class Plans:
         if (user or OWNER) in self._core.catalog.namespace_names:
             meaning = meaning.of(user or OWNER)
         return self._cache.find((text, types, False, meaning), self._environment(local=False))
+
+    async def to_run(
+        self, statement: Statement, *, local: bool
+    ) -> tuple[Planned, tuple[PhysicalValue, ...]]:
+        """The plan by which to run ``statement``, with the values of its parameters."""
+        text, values, types = statement.text, statement.values, statement.types
+        user, session = statement.user, statement.session
+        meaning = session.meaning
+        if not (types or local or session.drill) and session.engine == GRID:
+            shared = await self.shared(text, user=user, meaning=meaning)
+            if shared is not None:
+                return shared
+        if statement.planned_by is None:
+            return await self.fitting(text, values, types, local=local, user=user, meaning=meaning)
+        by = statement.planned_by.types
+        return await self.plan(text, by, local=local, user=user, meaning=meaning), values
 
     async def fitting(
         self,
@@ -114,10 +139,37 @@ class Plans:
                 return found, suitable
         return await self.plan(text, types, local=local, user=user, meaning=meaning), values
 
+    async def shared(
+        self, text: str, *, user: str = "", meaning: Meaning = PLAIN
+    ) -> tuple[Planned, tuple[PhysicalValue, ...]] | None:
+        """The plan that a statement without parameters shares with others that differ only in their
+        literals, and its literals as values; None: it has a plan of its own. Raises what keeps
+        every statement from being planned."""
+        if self.known(text, None, meaning, user) is not None:
+            return None
+        lifted, forms = lift(text), self._forms
+        if lifted is None or not forms.wanted(lifted, version := self._core.catalog.version):
+            return None
+        try:
+            found = await self.plan(
+                lifted.form, lifted.types, local=False, user=user, meaning=meaning
+            )
+        except InsufficientPrivilege:
+            return None
+        except InputError:
+            forms.refuse(lifted, version)
+            return None
+        fits = forms.fits(lifted, found)
+        if fits is None:
+            forms.refuse(lifted, version)
+            return None
+        values = fits.values(lifted, meaning.zone)
+        return None if values is None else (found, values)
+
     async def plan(
         self,
         text: str,
-        types: tuple[SqlType, ...] | None,
+        types: tuple[SqlType | None, ...] | None,
         *,
         local: bool,
         user: str = "",

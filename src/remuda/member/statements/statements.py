@@ -305,7 +305,7 @@ class Statements(Wing):
                 await statement.pause("before_plan")
                 while True:
                     began = clock.monotonic()
-                    found, values = await self._planned(statement, local)
+                    found, values = await self._plans.to_run(statement, local=local)
                     statement.progress.planning += clock.monotonic() - began
                     try:
                         await self._dispatch(statement, found, values)
@@ -320,19 +320,6 @@ class Statements(Wing):
                 self.failed(statement, error)
             except Exception as error:  # noqa: BLE001 (the boundary, see bug)
                 self.failed(statement, bug(error, f"statement {statement.text[:200]!r}"))
-
-    async def _planned(
-        self, statement: Statement, local: bool
-    ) -> tuple[Planned, tuple[PhysicalValue, ...]]:
-        text, values, types = statement.text, statement.values, statement.types
-        user, meaning = statement.user, statement.session.meaning
-        if statement.planned_by is None:
-            return await self._plans.fitting(
-                text, values, types, local=local, user=user, meaning=meaning
-            )
-        by = statement.planned_by.types
-        found = await self._plans.plan(text, by, local=local, user=user, meaning=meaning)
-        return found, values
 
     def _fresh(self, statement: Statement) -> Statement:
         """What runs the queries of a statement: a query id serves once."""
