@@ -122,7 +122,8 @@ def _incoming(context: Context, tree: CopyTree) -> CopyStatement:
     given = supplied(context, relation, [Column(c.name, c.type) for c in columns])
     plan = _with_all_columns(context, schema, given, columns, positions)
     if tree.where is not None:
-        plan = _filtered(context, schema, plan, tree.where)
+        # every row takes its numbers, also one that WHERE leaves out: the condition sees them
+        plan = _filtered(context, schema, numbered(context, plan), tree.where)
     plan = with_generated(context, schema, plan)
     if schema.takes_numbers or context.takes_numbers:
         plan = numbered(context, plan)
