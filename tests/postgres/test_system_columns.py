@@ -47,6 +47,10 @@ def test_rows_know_their_table(connection, items, text, rows):
     ("text", "state"),
     [
         ("SELECT tableoid FROM items i, items j", "42702"),
+        ("SELECT ctid FROM items", "0A000"),
+        ("UPDATE items i SET name = 'x' WHERE i.ctid = '(0,1)'", "0A000"),
+        ("DELETE FROM items WHERE xmin = 3", "0A000"),
+        ("SELECT ctid FROM (SELECT 1) t", "42703"),
         ("SELECT tableoid FROM (SELECT 1) t", "42703"),
         ("SELECT tableoid FROM cheap", "42703"),
         ("SELECT t.tableoid FROM generate_series(1, 2) t", "42703"),

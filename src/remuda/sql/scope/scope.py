@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
+from typing import Final
 
 from remuda.datatypes.schema import HIDDEN, ROW_ID
 from remuda.datatypes.sql import BIGINT, BOOLEAN, Kind, aliased, row
@@ -25,6 +26,8 @@ from remuda.sql.trees import ast
 
 TABLE_OID = "tableoid"
 OID = aliased(BIGINT, "oid")
+_OTHER_SYSTEM_COLUMNS: Final = frozenset({"ctid", "xmin", "xmax", "cmin", "cmax"})
+"""PostgreSQL's tables have them: places of rows, and the numbers of transactions."""
 
 
 def column_refs(output: Iterable[OutputColumn]) -> list[tuple[str, Expression]]:
@@ -240,6 +243,10 @@ def _undefined(
     levels = list(all_levels(scope))
     if alias is not None and not any(alias in level.relations for level in levels):
         return _undefined_alias(context, levels, alias, node)
+    if name in _OTHER_SYSTEM_COLUMNS and any(level.oids for level in levels):
+        return context.unsupported(
+            f"the system column {name}", node, hint="Name rows by the columns of their key."
+        )
     if alias is not None:
         columns = next(s.relations[alias] for s in levels if alias in s.relations)
         guess = closest(name, [column for column, _ in columns])
