@@ -46,7 +46,7 @@ def work_of(storm: LettersStorm) -> Letters:
 
 
 def test_every_session_hears_every_commit_in_one_order() -> None:
-    work = work_of(run(1))
+    work = work_of(run(5))
     assert len(work.kept) > 10
     assert len(work.listeners) >= 3
     assert all(len(listener.heard) > 10 for listener in work.listeners[:3])

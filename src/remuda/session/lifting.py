@@ -314,6 +314,8 @@ class Forms:
     def __init__(self, size: int = FORMS_MAX) -> None:
         self._size = size
         self._forms: OrderedDict[tuple[str, Types], _Form] = OrderedDict()
+        self._texts: OrderedDict[int, None] = OrderedDict()
+        """Hashes of texts that ran by a shared plan."""
 
     def wanted(self, lifted: Lifted, version: int) -> bool:
         """Whether to plan the form of ``lifted``. ``version``: that of the catalog."""
@@ -326,6 +328,18 @@ class Forms:
             return False
         self._forms.move_to_end(key)
         return form.refused_at != version
+
+    def came_before(self, text: str) -> bool:
+        """Whether ``text`` ran by a shared plan before. A text that repeats is worth a plan of its
+        own, by which the short ways answer it."""
+        number = hash(text)
+        if number in self._texts:
+            self._texts.move_to_end(number)
+            return True
+        self._texts[number] = None
+        if len(self._texts) > self._size:
+            self._texts.popitem(last=False)
+        return False
 
     def refuse(self, lifted: Lifted, version: int) -> None:
         """Texts of this form are planned one by one, until the catalog changes."""

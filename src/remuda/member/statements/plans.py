@@ -164,7 +164,7 @@ class Plans:
             forms.refuse(lifted, version)
             return None
         values = fits.values(lifted, meaning.zone)
-        return None if values is None else (found, values)
+        return None if values is None or forms.came_before(text) else (found, values)
 
     async def plan(
         self,
