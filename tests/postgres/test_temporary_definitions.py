@@ -40,7 +40,10 @@ def test_serial_and_identity_columns(connection):
     assert rows(connection, "INSERT INTO a (v) SELECT 'w' RETURNING id") == [(1,)]
     run("CREATE TEMP TABLE l (LIKE b INCLUDING ALL)")
     assert rows(connection, "INSERT INTO l (n) VALUES (1) RETURNING id") == [(5,)]
-    listed = "SELECT sequencename, last_value FROM pg_sequences ORDER BY 1"
+    listed = (
+        "SELECT sequencename, last_value FROM pg_sequences WHERE schemaname LIKE 'pg_temp%'"
+        " ORDER BY 1"
+    )
     assert rows(connection, listed) == [("a_id_seq", 1), ("b_id_seq", 5), ("l_id_seq", 5)]
     run("DROP TABLE a, b")
     assert rows(connection, listed) == [("l_id_seq", 5)]
