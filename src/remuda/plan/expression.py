@@ -11,6 +11,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from enum import Enum
+from operator import attrgetter, is_not
+from typing import Any, Final
 
 from remuda.datatypes.sql import BOOLEAN, SqlType
 from remuda.datatypes.values import PhysicalValue
@@ -169,18 +171,25 @@ class EachOf(Expression):
     array: Expression
 
 
+def _of_case(expression: Case) -> tuple[Expression, ...]:
+    parts = [part for branch in expression.branches for part in branch]
+    return (*parts, expression.otherwise)
+
+
+_PARTS: Final[dict[type[Expression], Callable[[Any], tuple[Expression, ...]]]] = {
+    Call: attrgetter("arguments"),
+    Subquery: attrgetter("arguments"),
+    Cast: lambda cast: (cast.operand,),
+    EachOf: lambda each: (each.array,),
+    Case: _of_case,
+    InList: lambda part: (part.operand, *part.values),
+}
+"""By type, because the planner asks more often for parts than for anything else."""
+
+
 def children(expression: Expression) -> tuple[Expression, ...]:
-    match expression:
-        case Call(arguments=arguments) | Subquery(arguments=arguments):
-            return arguments
-        case Cast(operand=operand) | EachOf(array=operand):
-            return (operand,)
-        case Case(branches=branches, otherwise=otherwise):
-            return (*(part for branch in branches for part in branch), otherwise)
-        case InList(operand=operand, values=values):
-            return (operand, *values)
-        case _:
-            return ()
+    parts = _PARTS.get(type(expression))
+    return () if parts is None else parts(expression)
 
 
 def with_children(expression: Expression, parts: tuple[Expression, ...]) -> Expression:
@@ -207,20 +216,25 @@ def transform(expression: Expression, rewrite: Callable[[Expression], Expression
     """Rewrite bottom-up."""
     parts = children(expression)
     if parts:
-        new_parts = tuple(transform(part, rewrite) for part in parts)
-        if any(new is not old for new, old in zip(new_parts, parts, strict=True)):
+        new_parts = tuple([transform(part, rewrite) for part in parts])
+        if any(map(is_not, new_parts, parts)):
             expression = with_children(expression, new_parts)
     return rewrite(expression)
 
 
 def walk(expression: Expression) -> Iterator[Expression]:
-    yield expression
-    for part in children(expression):
-        yield from walk(part)
+    """``expression`` and all of its parts, each before its own."""
+    pending = [expression]
+    while pending:
+        part = pending.pop()
+        yield part
+        pending += reversed(children(part))
 
 
 def columns_of(expression: Expression) -> frozenset[ColumnId]:
-    return frozenset(part.column for part in walk(expression) if isinstance(part, ColumnRef))
+    if type(expression) is ColumnRef:
+        return frozenset((expression.column,))
+    return frozenset([part.column for part in walk(expression) if isinstance(part, ColumnRef)])
 
 
 def conjuncts(condition: Expression | None) -> tuple[Expression, ...]:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import Enum
+from operator import attrgetter
+from typing import Any, Final
 
 from remuda.datatypes.schema import MapSchema
 from remuda.datatypes.values import PhysicalValue
@@ -228,25 +231,17 @@ class SetOperation(Logical):
     inputs: tuple[Logical, ...]
 
 
+def _input(node: Any) -> tuple[Logical, ...]:
+    return (node.input,)
+
+
+_INPUTS: Final[dict[type[Logical], Callable[[Any], tuple[Logical, ...]]]] = {
+    **dict.fromkeys((Project, Filter, Aggregate, Expand, Unfold, Window, Sort), _input),
+    **dict.fromkeys((Join, MarkJoin, DependentJoin), attrgetter("left", "right")),
+    **dict.fromkeys((Union, SetOperation), attrgetter("inputs")),
+}
+
+
 def inputs_of(node: Logical) -> tuple[Logical, ...]:
-    match node:
-        case (
-            Project(input=child)
-            | Filter(input=child)
-            | Aggregate(input=child)
-            | Expand(input=child)
-            | Unfold(input=child)
-            | Window(input=child)
-            | Sort(input=child)
-        ):
-            return (child,)
-        case (
-            Join(left=left, right=right)
-            | MarkJoin(left=left, right=right)
-            | DependentJoin(left=left, right=right)
-        ):
-            return (left, right)
-        case Union(inputs=nodes) | SetOperation(inputs=nodes):
-            return nodes
-        case _:
-            return ()
+    inputs = _INPUTS.get(type(node))
+    return () if inputs is None else inputs(node)

@@ -8,7 +8,7 @@ from operator import is_not
 from typing import Any
 
 from remuda.plan.expression import Expression, transform
-from remuda.plan.logical import Values
+from remuda.plan.logical import OutputColumn, Values
 
 _FIELDS: dict[type, tuple[str, ...] | None] = {}
 """Of the types that were met."""
@@ -21,8 +21,8 @@ def rewritten(
 ) -> Any:
     """``value`` (a plan, an expression, a tuple of such) with its expressions rewritten.
     ``finish`` gets each part of a plan after that."""
-    if isinstance(value, Values):
-        return value  # it may be long, and there are no expressions in it
+    if isinstance(value, Values | OutputColumn):
+        return value  # there are no expressions in it, and it may be long, or one of many
     if isinstance(value, Expression):
         return transform(value, rewrite)
     if isinstance(value, tuple):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from functools import cached_property
 
 from remuda.plan.logical import Logical, inputs_of
 from remuda.planner.algebra import nodes_of, with_inputs
@@ -127,12 +128,17 @@ class Allowance:
 
     def __init__(self, root: Logical, rewriting: Rewriting) -> None:
         self._rewriting = rewriting
-        self._limit = FIRINGS_MIN + FIRINGS_PER_NODE * sum(1 for _ in nodes_of(root))
+        self._root = root
         self._fired: Counter[str] = Counter()
+
+    @cached_property
+    def _limit(self) -> int:
+        return FIRINGS_MIN + FIRINGS_PER_NODE * sum(1 for _ in nodes_of(self._root))
 
     def take(self, rule: Rule) -> bool:
         """Whether ``rule`` may fire once more, which is counted."""
-        if self._fired[rule.name] == self._limit:
+        fired = self._fired[rule.name]
+        if fired >= FIRINGS_MIN and fired == self._limit:
             assert not self._rewriting.strict, f"the rule {rule.name!r} does not come to an end"
             self._rewriting.note(f"rule '{rule.name}' stopped after {self._limit} rewritings")
             return False

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from operator import is_not
+from typing import Final
 
 from remuda.datatypes.sql import BOOLEAN
 from remuda.errors import InputError, ResourceError
@@ -51,28 +53,43 @@ def map_expressions(node: Logical, rewrite: Callable[[Expression], Expression]) 
 
     new: Logical = node
     match node:
-        case Filter(condition=condition):
-            new = replace(node, condition=rewrite(condition))
+        case Project(expressions=expressions):
+            results = tuple([rewrite(expression) for expression in expressions])
+            if any(map(is_not, results, expressions)):
+                new = replace(node, expressions=results)
         case (
-            Join(condition=Expression() as condition)
+            Filter(condition=Expression() as condition)
+            | Join(condition=Expression() as condition)
             | DependentJoin(condition=Expression() as condition)
         ):
-            new = replace(node, condition=rewrite(condition))
+            result = rewrite(condition)
+            if result is not condition:
+                new = replace(node, condition=result)
         case MarkJoin(guard=guard, condition=condition):
             new = replace(node, guard=optional(guard), condition=optional(condition))
-        case Project(expressions=expressions):
-            new = replace(node, expressions=tuple(rewrite(e) for e in expressions))
-        case Aggregate(calls=calls):
+        case Aggregate(calls=calls) if calls:
             new = replace(node, calls=tuple(old.rewritten(rewrite) for old in calls))
         case Window(calls=window_calls):
             new = replace(node, calls=tuple(rewritten(old, rewrite) for old in window_calls))
         case Unfold(calls=set_calls):
             new = replace(node, calls=tuple(old.rewritten(rewrite) for old in set_calls))
-        case Sort(limit=limit, offset=offset):
+        case Sort(limit=limit, offset=offset) if limit is not None or offset is not None:
             new = replace(node, limit=optional(limit), offset=optional(offset))
         case Supplied(arguments=arguments) if arguments:
             new = replace(node, arguments=tuple(rewrite(e) for e in arguments))
-    return None if new == node else new
+    return None if new is node or new == node else new
+
+
+_LEAVES: Final = (ColumnRef, Literal, Parameter)
+
+
+def _deeply(rewrite: Callable[[Expression], Expression]) -> Callable[[Expression], Expression]:
+    """``rewrite`` of each part that has parts; columns and constants stay as they are."""
+
+    def deeply(expression: Expression) -> Expression:
+        return expression if type(expression) in _LEAVES else transform(expression, rewrite)
+
+    return deeply
 
 
 # --- constant folding ----------------------------------------------------------------------
@@ -84,6 +101,8 @@ def _fold_constants(node: Logical, rewriting: Rewriting) -> Logical | None:
         return None
 
     def rewrite(expression: Expression) -> Expression:
+        if type(expression) in _LEAVES:
+            return expression
         if _is_null_by_strictness(expression):
             return Literal(expression.type, None)
         if not _foldable(expression):
@@ -94,7 +113,7 @@ def _fold_constants(node: Logical, rewriting: Rewriting) -> Logical | None:
             # 1/0 may stand in an arm that is never taken: it fails when it is evaluated.
             return expression
 
-    return map_expressions(node, lambda expression: transform(expression, rewrite))
+    return map_expressions(node, _deeply(rewrite))
 
 
 def _foldable(expression: Expression) -> bool:
@@ -144,7 +163,7 @@ _NEGATED_TESTS = {
 
 
 def _simplify_booleans(node: Logical, _: Rewriting) -> Logical | None:
-    return map_expressions(node, lambda expression: transform(expression, _simplify))
+    return map_expressions(node, _deeply(_simplify))
 
 
 def _simplify(expression: Expression) -> Expression:
@@ -270,7 +289,7 @@ SIMPLIFY_BOOLEANS = Rule("simplify booleans", _NODES, _simplify_booleans)
 
 def _factor_or(node: Logical, _: Rewriting) -> Logical | None:
     """``(a AND b) OR (a AND c)`` is ``a AND (b OR c)``: finds the join condition of TPC-H 19."""
-    return map_expressions(node, lambda expression: transform(expression, _factor))
+    return map_expressions(node, _deeply(_factor))
 
 
 def _factor(expression: Expression) -> Expression:
