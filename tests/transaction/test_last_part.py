@@ -275,6 +275,135 @@ def test_one_message_brings_the_others_and_one_vote_ends_them() -> None:
     assert near.done
 
 
+# --- the straight steps beside the general ones ---------------------------------------------------
+
+KEPT = tx.BackupPrepare(T, 0, 101, (0, 1), "w", one_phase=False)
+LAST = tx.PrepareLast(T, (0, 1), 1, "v", (KEPT,))
+
+
+def asked_member(*, straight: bool) -> tuple[Parts, tx.Effect]:
+    """Member 2 when it has prepared the last part at 102, and what it has said."""
+    second = Parts(2, view((1, 2), (2, 3)), resend=1)
+    if straight:
+        assert second.may_prepare_last(LAST)
+        return second, second.prepare_last(LAST, 102)
+    asked(second)
+    (said,) = second.prepared_here((T, 1), 102)
+    return second, said
+
+
+def near_member() -> tuple[Near, Parts]:
+    layout = view((1, 2), (2, 3))
+    near, first = (
+        Near(1, T, {0: "w", 1: "v"}, layout, resend=1.0, last=1),
+        Parts(1, layout, resend=1),
+    )
+    first.prepare_companion((T, 0), (0, 1), "w", 101)
+    near.begin_with_last(5.0)
+    return near, first
+
+
+def test_the_straight_steps_lead_to_the_same_states() -> None:
+    (general, said), (short, told) = (asked_member(straight=way) for way in (False, True))
+    assert said == told == tx.Send(3, tx.BackupPrepare(T, 1, 102, (0, 1), "v", one_phase=True))
+    assert short._parts == general._parts
+    effects = general.on_message(3, tx.BackupPrepared(T, 1))
+    settled = short.settle_last((T, 1), 3)
+    assert settled is not None
+    assert short._parts == general._parts
+    assert effects[-1] == tx.Send(1, settled.vote)
+    applied = {effect[:2] for effect in effects if isinstance(effect, tx.ResolveHere)}
+    assert applied == {address for address, _ in settled.ended} == {(T, 0), (T, 1)}
+    ends = []
+    for straight in (False, True):
+        near, first = near_member()
+        if straight:
+            assert near.ends_with(settled.vote)
+            assert first.settle_companions(settled.vote, 2) is not None
+            report = near.committed_with_last(settled.vote.timestamp)
+        else:
+            report, finish = near.on_vote(6.0, settled.vote)
+            assert isinstance(finish, tx.Send)
+            first.on_message(1, finish.message)
+            near.on_finished(tx.Finished(T, 0))
+        assert near.done
+        ends.append((report, near.commit_timestamp, first._parts))
+    assert ends[0] == ends[1]
+
+
+def test_nothing_is_prepared_straight_of_what_is_known() -> None:
+    for known in (KEPT, tx.BackupPrepare(T, 1, 102, (0, 1), "v", one_phase=True)):
+        second = Parts(2, view((1, 2), (2, 3)), resend=1)
+        second.on_message(1, known)
+        assert not second.may_prepare_last(LAST)
+    for layout in (view((1, 2), (3, 2)), view((1, 2), (2,)), view((1, 2), (2, 1, 3))):
+        assert not Parts(2, layout, resend=1).may_prepare_last(LAST), "another number of copies"
+    forgetful = Parts(2, view((1, 2), (2, 3)), resend=1)
+    forgetful.forget(1, T.began + 1)
+    assert not forgetful.may_prepare_last(LAST)
+
+
+def test_a_last_part_settles_straight_when_its_only_backup_has_it() -> None:
+    for way in (False, True):
+        second, _ = asked_member(straight=way)
+        assert second.settle_last((T, 1), 1) is None, "that is no backup of it"
+        assert second.settle_last((T, 0), 3) is None, "that part is not the last one"
+        assert second.pending == [(T, 0), (T, 1)], "nothing has changed"
+        assert second.settle_last((T, 1), 3) is not None
+        assert second.settle_last((T, 1), 3) is None, "an answer that comes twice"
+    for later in (((1, 2), (3, 2)), ((1, 2), (2, 1, 3)), ((2, 1), (2, 1))):
+        second, _ = asked_member(straight=True)
+        second.on_layout(ViewOfCopies(2, frozenset({1, 2, 3}), later))
+        assert second.settle_last((T, 1), 3) is None
+    second, _ = asked_member(straight=True)
+    second.on_layout(ViewOfCopies(2, frozenset({2, 3}), ((2,), (2, 3))))
+    assert second.settle_last((T, 1), 3) is None, "the near member is lost: others may ask"
+
+
+def test_the_near_member_ends_straight_what_its_only_backup_has_ended() -> None:
+    vote = tx.Vote(T, 1, 102, True, companions=(0,))
+    near, first = near_member()
+    for other in (vote._replace(companions=()), vote._replace(committed=False)):
+        assert not near.ends_with(other)
+    assert first.settle_companions(vote, 3) is None, "that is not the backup"
+    first.on_layout(ViewOfCopies(2, frozenset({1, 2, 3}), ((1, 2, 3), (2, 3))))
+    assert first.settle_companions(vote, 2) is None, "another copy is being made"
+    assert first.pending == [(T, 0)]
+
+
+def test_a_straight_decision_before_it_is_on_the_backup_is_caught(monkeypatch: Patch) -> None:
+    original = AskedLast._prepare
+
+    def prepare(self: AskedLast, message: tx.PrepareLast, parts: Parts) -> int | None:
+        rows = original(self, message, parts)
+        if rows is not None:
+            kept = tx.BackupPrepared(message.transaction, message.partition)
+            (backup,) = parts.layout.backups(message.partition)
+            self._settle(backup, kept, parts)
+        return rows
+
+    monkeypatch.setattr(AskedLast, "_prepare", prepare)
+    assert caught_in_shells(17)
+
+
+def test_a_straight_end_of_parts_that_their_backup_has_not_ended_is_caught(
+    monkeypatch: Patch,
+) -> None:
+    """The near member believes any committed vote, and the keeper ends nothing."""
+    original = Parts.settle_last
+
+    def settle_last(self: Parts, address: Any, backup: int) -> Any:
+        settled = original(self, address, backup)
+        if settled is None:
+            return None
+        for kept, part in settled.ended[1:]:
+            self._end(kept, part, None)
+        return settled._replace(ended=settled.ended[:1])
+
+    monkeypatch.setattr(Parts, "settle_last", settle_last)
+    assert caught_in_shells()
+
+
 def test_a_last_part_waits_for_others_that_were_not_kept() -> None:
     second = Parts(2, view((1, 2), (2, 3)), resend=1)
     assert asked(second, keep=False) == []

@@ -21,6 +21,7 @@ the general step follows.
 from __future__ import annotations
 
 from collections.abc import Collection
+from typing import NamedTuple
 
 from remuda.limits import PARTITIONS
 from remuda.transaction.alone import AloneParts
@@ -32,11 +33,22 @@ from remuda.transaction.states import (
     KeepAll,
     KeepHere,
     Layout,
+    PrepareLast,
+    Send,
     SettledHere,
     State,
     TransactionId,
+    Vote,
     made,
 )
+
+
+class Settled(NamedTuple):
+    """A last part that has committed on all its copies, in this very step."""
+
+    ended: list[tuple[Address, Part]]
+    """It, and the copies of the others that have committed with it."""
+    vote: Vote
 
 
 def last_part(me: int, partitions: Collection[int], layout: Layout) -> int | None:
@@ -112,6 +124,105 @@ class LastParts(AloneParts):
             if part is None or part.commit_timestamp != at:
                 return False
         return True
+
+    # --- when nothing goes wrong --------------------------------------------------------------
+
+    def may_prepare_last(self, message: PrepareLast) -> bool:
+        """Whether ``prepare_last`` may follow in this step: nothing of the transaction is known
+        here, and the last part is this member's own, with one backup."""
+        transaction, _, partition, _, companions = message
+        parts, layout = self._parts, self.layout
+        for keep in companions:
+            if (transaction, keep.partition) in parts:
+                return False
+        return not (
+            (transaction, partition) in parts
+            or layout.primary(partition) != self.me
+            or len(layout.backups(partition)) != 1
+            or self._is_forgotten(transaction)
+        )
+
+    def prepare_last(self, message: PrepareLast, timestamp: int) -> Send:
+        """On the primary of the last part, which has validated and registered all parts in this
+        very step. The same as ``keep_companion``, a Prepare and ``prepared_here``."""
+        transaction, partitions, partition, work, companions = message
+        parts, kept = self._parts, list[int]()
+        for keep in companions:
+            at = keep.timestamp
+            other = Part(State.PREPARED, partitions, keep.work, prepare_timestamp=at, promised=True)
+            parts[transaction, keep.partition] = other
+            kept.append(keep.partition)
+        last = Part(State.PREPARING, partitions, work, True, timestamp, companions=tuple(kept))
+        parts[transaction, partition] = last
+        fields = (transaction, partition, timestamp, partitions, work, True)
+        backup = self.layout.backups(partition)[0]
+        return made(Send, (backup, made(BackupPrepare, fields)))
+
+    def settle_last(self, address: Address, backup: int) -> Settled | None:
+        """On the primary of the last part: ``backup`` has committed. If it is the only one, the
+        part and those that this member keeps are committed. In this very step, the caller applies
+        their writes, and then tells the near member (``Settled.vote``). None: nothing has
+        changed."""
+        part, (transaction, partition) = self._parts.get(address), address
+        layout = self.layout
+        if (
+            part is None
+            or part.state is not State.PREPARING
+            or not part.companions
+            or not part.one_phase
+            or part.lapsed
+            or part.to_tell
+            or part.decided is not None
+            or layout.primary(partition) != self.me
+            or layout.backups(partition) != (backup,)
+            or transaction.near == self.me
+            or not layout.alive(transaction.near)
+        ):
+            return None
+        self._end(address, part, part.prepare_timestamp)
+        part.settled = True
+        ended = [(address, part)]
+        committed: list[int] = []
+        for other in part.companions:
+            kept = self._parts.get((transaction, other))
+            if kept is None:
+                continue
+            if not kept.ended and layout.primary(other) != self.me:
+                self._end((transaction, other), kept, part.commit_timestamp)
+                ended.append(((transaction, other), kept))
+            if kept.state is State.COMMITTED:
+                committed.append(other)
+        at = part.prepare_timestamp
+        vote = made(Vote, (transaction, partition, at, True, None, tuple(committed)))
+        return made(Settled, (ended, vote))
+
+    def settle_companions(self, vote: Vote, keeper: int) -> list[tuple[Address, Part]] | None:
+        """On the near member: ``keeper`` has committed the last part and its copies of the others,
+        as the vote says. If it is their only backup, they are committed here, and the caller
+        applies their writes in this very step. None: nothing has changed."""
+        transaction, at, layout = vote.transaction, vote.timestamp, self.layout
+        found: list[tuple[Address, Part]] = []
+        for partition in vote.companions:
+            part = self._parts.get((transaction, partition))
+            if (
+                part is None
+                or part.state is not State.PREPARING
+                or not part.pledged
+                or part.lapsed
+                or part.to_tell
+                or part.decided is not None
+                or layout.primary(partition) != self.me
+                or layout.backups(partition) != (keeper,)
+            ):
+                return None
+            found.append(((transaction, partition), part))
+        for address, part in found:
+            self._end(address, part, at)
+            part.answered.add(keeper)
+            part.settled = True
+        return found
+
+    # --- the others of a last part ------------------------------------------------------------
 
     def _keeps(self, transaction: TransactionId, companions: tuple[int, ...]) -> bool:
         """Whether this member keeps these parts, undecided."""

@@ -145,6 +145,21 @@ class Near:
         self._reported = True
         return made(Report, (self.transaction, State.COMMITTED, timestamp, None))
 
+    def ends_with(self, vote: Vote) -> bool:
+        """Whether ``committed_with_last`` may follow: the vote says that the last part has
+        committed, and that its primary has ended its copies of all others."""
+        if not vote.committed or vote.partition != self._last or self._reported:
+            return False
+        everything = {vote.partition, *vote.companions}
+        return self.state is State.PREPARING and self._unfinished == everything
+
+    def committed_with_last(self, timestamp: int) -> Report:
+        """``ends_with`` holds, and this member's own parts have committed in this very step."""
+        self.state, self.commit_timestamp = State.COMMITTED, timestamp
+        self._unfinished.clear()
+        self._reported = True
+        return made(Report, (self.transaction, State.COMMITTED, timestamp, None))
+
     def rollback(self, now: float, cause: RemudaError) -> list[Effect]:
         """The user's wish, or a timeout; too late once it is committed."""
         if self.state is State.ACTIVE:  # no part was prepared, none will be

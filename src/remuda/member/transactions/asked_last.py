@@ -4,15 +4,17 @@ them and commits. Everything else is done as for other parts, by ``TransactionSh
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, MutableMapping
+from functools import partial
 from typing import Protocol, cast
 
-from remuda.member.base.core import Core
+from remuda.member.base.core import Core, attempt
 from remuda.member.state.transaction_sets import PartWork
 from remuda.member.state.view_layout import ViewLayout
 from remuda.member.transactions.admission import Admission
 from remuda.member.transactions.apply import Applying
 from remuda.member.transactions.backup_room import BackupRoom
+from remuda.member.transactions.finished import Leading
 from remuda.member.transactions.outgoing import Outgoing
 from remuda.member.transactions.pending import PendingParts
 from remuda.member.transactions.slices import ROWS_PER_STEP, rows_of
@@ -20,6 +22,7 @@ from remuda.member.transactions.validation import Validation
 from remuda.transaction import states as tx
 from remuda.transaction.last_part import common_backup
 from remuda.transaction.near import Near
+from remuda.transaction.part import Part
 from remuda.transaction.parts import Address, Parts
 
 Apply = Callable[[Address, PartWork, int, tuple[int, ...]], None]
@@ -36,9 +39,18 @@ class Shell(Protocol):
 
 
 class AskedLast:
-    def __init__(self, core: Core, shell: Shell, applying: Applying, apply: Apply) -> None:
-        """``apply`` stores a part that is committed on this copy."""
+    def __init__(
+        self,
+        core: Core,
+        shell: Shell,
+        applying: Applying,
+        apply: Apply,
+        nears: MutableMapping[tx.TransactionId, Leading],
+    ) -> None:
+        """``apply`` stores a part that is committed on this copy. ``nears``: the transactions of
+        this member."""
         self._core = core
+        self._nears = nears
         self._shell = shell
         self._applying = applying
         self._apply = apply
@@ -99,7 +111,87 @@ class AskedLast:
         near.begin_with_last(core.world.clock.monotonic())
         return kept
 
+    def _end(self, sender: int, vote: tx.Vote, parts: Parts) -> int | None:
+        """The last part has committed, and so do the others, which are this member's own."""
+        leading = self._nears.get(vote.transaction)
+        if leading is None or not leading.near.ends_with(vote):
+            return None
+        ended = parts.settle_companions(vote, sender)
+        if ended is None:
+            return None
+        self._core.observe_clock(vote.timestamp)
+        report = leading.near.committed_with_last(vote.timestamp)
+        del self._nears[vote.transaction]
+        rows = self._apply_all(ended, vote.timestamp)
+        told = partial(attempt, "the end of a transaction", partial(leading.done, report))
+        self._core.wal.after(told)
+        return rows
+
+    # --- when nothing goes wrong --------------------------------------------------------------
+
+    def hear(self, sender: int, message: tx.Message, parts: Parts) -> int | None:
+        """Carry out a message of such a transaction in one step, as the machines would if they said
+        each effect to each other; how many rows were written or prepared. None: nothing has
+        changed, and the general step follows."""
+        if isinstance(message, tx.BackupPrepared):
+            return self._settle(sender, message, parts)
+        if isinstance(message, tx.Vote):
+            return self._end(sender, message, parts)
+        if isinstance(message, tx.PrepareLast):
+            return self._prepare(message, parts)
+        return None
+
+    def _apply_all(self, ended: Iterable[tuple[Address, Part]], timestamp: int) -> int:
+        rows = 0
+        for address, part in ended:
+            work = part.work
+            assert isinstance(work, PartWork)
+            rows += len(work.writes)
+            self._apply(address, work, timestamp, part.partitions)
+        return rows
+
     # --- the member that is asked last --------------------------------------------------------
+
+    def _settle(self, sender: int, message: tx.BackupPrepared, parts: Parts) -> int | None:
+        """The backup of the last part has committed: so do that part and the copies of the others
+        that this member keeps, and the near member is told."""
+        address = message.transaction, message.partition
+        if sender in self._shell.backup_room.full:
+            return None
+        settled = parts.settle_last(address, sender)
+        if settled is None:
+            return None
+        rows = self._apply_all(settled.ended, settled.vote.timestamp)
+        self._shell.outgoing.post(address[0].near, settled.vote)
+        return rows
+
+    def _prepare(self, message: tx.PrepareLast, parts: Parts) -> int | None:
+        """Keep the other parts, prepare the last one and send it to its backup, unless something is
+        known of them here, or one of them must wait, or is refused."""
+        shell, core = self._shell, self._core
+        transaction, _, partition, work, companions = message
+        address = transaction, partition
+        assert isinstance(work, PartWork)
+        if not parts.may_prepare_last(message) or not shell.admission.is_open(address, work):
+            return None
+        shell.validation.begin_step()
+        if shell.validation.conflict(address, work) is not None:
+            return None
+        for keep in companions:
+            other = keep.work
+            assert isinstance(other, PartWork)
+            if not self._applying.knows(other) or shell.backup_room.refusal(keep, parts):
+                return None
+        rows = len(work.writes)
+        for keep in companions:
+            other, at = keep.work, keep.timestamp
+            assert isinstance(other, PartWork)
+            rows += len(other.writes)
+            shell.pending.add((transaction, keep.partition), other, at, readers_wait=False)
+        timestamp = core.timestamp()  # above those of the others: the frame has brought their clock
+        shell.pending.add(address, work, timestamp, readers_wait=True)
+        shell.outgoing.post(*parts.prepare_last(message, timestamp))
+        return rows
 
     def keep_companions(
         self, sender: int, message: tx.PrepareLast, parts: Parts

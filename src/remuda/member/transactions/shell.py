@@ -73,7 +73,7 @@ class TransactionShell:
         self._heard: Heard = {}
         self._finished = Finished(core, self._nears, self._heard)
         self.outgoing = Outgoing(core, peers, self._finished.frame)
-        self._asked_last = AskedLast(core, self, self._applying, self._apply_alone)
+        self._asked_last = AskedLast(core, self, self._applying, self._apply_alone, self._nears)
         self._awaited_ends: set[Address] = set()
         """Parts whose end the user may wait for (see ``Near``)."""
         self._latest = 0
@@ -203,6 +203,7 @@ class TransactionShell:
             return False
         if not self._parts.keep_alone(message):
             return False
+        self._rows += len(work.writes)
         address, timestamp = (message.transaction, message.partition), message.timestamp
         if self._core.wal.active:  # who is promoted meanwhile lets readers wait for the log
             self.pending.add(address, work, timestamp, readers_wait=self._serves(address[1]))
@@ -257,8 +258,7 @@ class TransactionShell:
             if isinstance(message, control_pb2.AlonePart):
                 alone = decode_alone(message, sender)
                 if self._keep_alone(sender, alone):
-                    self._rows += len(message.writes)
-                    return len(message.writes)
+                    return self._rows - before
                 decoded: tx.Message = alone
             elif isinstance(message, control_pb2.PartMessage):
                 decoded = decode_message(message)
@@ -267,7 +267,14 @@ class TransactionShell:
         except RemudaError as error:
             log.warning("a message of member %d about a part: %s", sender, error.message)
             return 0
-        self._step(self._receive, sender, decoded)
+        if isinstance(decoded, tx.BackupPrepare):
+            straight = decoded.one_phase and self._keep_alone(sender, decoded)
+        else:
+            rows = self._asked_last.hear(sender, decoded, self._parts)
+            straight = rows is not None
+            self._rows += rows or 0
+        if not straight:
+            self._step(self._receive, sender, decoded)
         return self._rows - before
 
     def _near_hears(self, sender: int, message: tx.ToNear) -> None:
