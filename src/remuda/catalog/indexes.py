@@ -90,6 +90,23 @@ def carried(before: MapSchema, after: MapSchema, new_ids: Iterable[int]) -> MapS
     return replace(after, indexes=tuple(kept))
 
 
+def continued(now: MapSchema, wanted: MapSchema) -> MapSchema:
+    """``wanted``, which a definition makes after it has made ``now``: with the numbers that new
+    columns and indexes got then, and the values of these columns in rows that lack them. Under
+    other numbers they would be other columns, without the values that rows have by now."""
+    indexes = {index.name: index for index in now.indexes}
+    return replace(
+        wanted,
+        columns=tuple(
+            replace(column, id=now.column(column.name).id, missing=now.column(column.name).missing)
+            if not column.id and column.name in now.position
+            else column
+            for column in wanted.columns
+        ),
+        indexes=tuple(indexes.get(index.name, index) for index in wanted.indexes),
+    )
+
+
 def same_rows(before: MapSchema, after: MapSchema) -> bool:
     """Whether two schemas of a map differ in nothing but their indexes and options, and say the
     same of what is unique."""

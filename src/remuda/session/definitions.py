@@ -15,11 +15,11 @@ import pyarrow as pa
 from remuda.catalog.edits import Edit, PutMap
 from remuda.datatypes.schema import Column, Default, MapSchema
 from remuda.datatypes.values import PhysicalValue
-from remuda.errors import InvalidGeneration, NotSupported
+from remuda.errors import InvalidGeneration
 from remuda.execution.batch import Batch
 from remuda.execution.evaluate.compile import Compiler, evaluate_constant
 from remuda.plan.expression import Call, Expression, Literal, transform, walk
-from remuda.plan.functions.catalog import STABLE_FUNCTIONS, is_volatile, volatile_functions
+from remuda.plan.functions.catalog import STABLE_FUNCTIONS, is_volatile
 from remuda.session.in_zone import parts_in_zone
 from remuda.session.parameters import CLOCK_FUNCTIONS, clock_values
 from remuda.sql.definitions.constraints import default_of
@@ -39,8 +39,8 @@ def settled(schema: MapSchema) -> MapSchema:
 
 def settled_edits(edits: Sequence[Edit], now_micros: int) -> tuple[Edit, ...]:
     """The same for edits. A new column of a map that exists gets the value of its default, at the
-    moment ``now_micros``, for the rows that are there. Raises NotSupported when the default has
-    another value for each row."""
+    moment ``now_micros``, for the rows that are there; none, if the default has another value for
+    each row: then the statement computes them."""
     return tuple(
         replace(edit, schema=_with_missing(settled(edit.schema), now_micros))
         if isinstance(edit, PutMap)
@@ -90,13 +90,8 @@ def _with_missing(schema: MapSchema, now_micros: int) -> MapSchema:
 
 
 def _new(column: Column, now_micros: int) -> Column:
-    volatile = sorted(volatile_functions(default_of(column)))
-    if volatile:
-        raise NotSupported(
-            f'the rows that are there cannot get the default of column "{column.name}": '
-            f"{volatile[0]}() has another value for each row",
-            hint="Add the column without it, then SET DEFAULT, then UPDATE the rows to DEFAULT.",
-        )
+    if is_volatile(default_of(column)):
+        return column
     return replace(column, missing=default_value(column, now_micros))
 
 

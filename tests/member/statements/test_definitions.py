@@ -165,6 +165,78 @@ def test_not_null_holds_for_rows_that_come_while_it_is_verified(in_cluster: InCl
     in_cluster(scenario)
 
 
+def test_values_that_come_while_a_column_is_verified_stay(in_cluster: InCluster) -> None:
+    """The column that becomes NOT NULL is the one that rows were written to meanwhile."""
+
+    async def scenario(cluster: Any) -> None:
+        client = await filled(cluster)
+        writer = await cluster.client(2)
+        definitions = cluster.members[0].statements._definitions
+        verify = definitions._verify
+
+        async def write_first(*given: Any) -> None:
+            definitions._verify = verify
+            await writer.sql("UPDATE m SET n = 8 WHERE id = 1")
+            await writer.sql("INSERT INTO m (id, n) VALUES (-1, 9)")
+            await verify(*given)
+
+        definitions._verify = write_first
+        await client.sql("ALTER TABLE m ADD COLUMN n INTEGER NOT NULL DEFAULT 5 CHECK (n > 0)")
+        assert await client.sql("SELECT id, n FROM m WHERE id < 3 ORDER BY id") == [
+            (-1, 9), (1, 8), (2, 5),
+        ]  # fmt: skip
+
+    in_cluster(scenario)
+
+
+def test_rows_that_come_while_a_column_gets_numbers_have_their_own(in_cluster: InCluster) -> None:
+    """Rows are inserted and changed from when the column is there until the statement ends. None of
+    the writers fails for lack of a number, every row has one of its own, and those that RETURNING
+    has told stay."""
+
+    async def scenario(cluster: Any) -> None:
+        client = await filled(cluster)
+        writer = await cluster.client(2)
+        told: dict[int, int] = {}
+        filling = asyncio.Event()
+        definitions = cluster.members[0].statements._definitions
+        fill, steps = definitions._fill_columns, 0
+
+        async def write(number: int) -> None:
+            made = await writer.sql(f"INSERT INTO m (id) VALUES ({-number}) RETURNING id, n")
+            told.update(dict(made))
+            await writer.sql(f"UPDATE m SET s = 'changed' WHERE id = {number}")
+
+        async def write_around(*given: Any) -> None:
+            nonlocal steps
+            steps += 1
+            await write(steps)
+            filling.set()
+            await fill(*given)
+            await write(100 + steps)
+
+        async def write_beside() -> None:
+            await filling.wait()
+            for number in range(1000, 1010):
+                await write(number)
+
+        definitions._fill_columns = write_around
+        await asyncio.gather(
+            client.sql("ALTER TABLE m ADD COLUMN n SERIAL UNIQUE, ADD COLUMN u UUID NOT NULL"
+                       " DEFAULT gen_random_uuid()"),
+            write_beside(),
+        )  # fmt: skip
+        count = ROWS + len(told)
+        assert len(told) == 12
+        found = await client.sql("SELECT count(*), count(DISTINCT n), count(DISTINCT u) FROM m")
+        assert found == [(count, count, count)]
+        assert dict(await client.sql("SELECT id, n FROM m WHERE id < 0")) == told
+        changed = await client.sql("SELECT count(*) FROM m WHERE s = 'changed'")
+        assert changed == [(12,)]
+
+    in_cluster(scenario)
+
+
 def test_definitions_from_all_members_at_once_are_all_made(in_cluster: InCluster) -> None:
     async def scenario(cluster: Any) -> None:
         client = await filled(cluster)

@@ -13,7 +13,7 @@ from remuda.catalog.catalog import made_map, next_map
 from remuda.catalog.edits import DropMap, DropView, Edit, PutMap, PutView
 from remuda.catalog.own_numbers import OwnNumbers
 from remuda.catalog.temporary import PRESERVE, TemporaryTable, TemporaryTables
-from remuda.datatypes.schema import NOT_NULL_GUARD, PG_TEMP, MapSchema
+from remuda.datatypes.schema import PG_TEMP, MapSchema
 from remuda.datatypes.sequences import initial
 from remuda.errors import DuplicateMap, LimitExceeded
 from remuda.sql.scope.statements import NumbersFrom
@@ -124,15 +124,3 @@ def with_numbers(tables: TemporaryTables, numbers: Iterable[NumbersFrom]) -> Tem
         new.set(each.value, is_called=each.is_called)
         tables = tables.with_table(replace(table, numbers=new))
     return tables
-
-
-def without_guards(schema: MapSchema, wanted: MapSchema) -> MapSchema:
-    """``schema`` with columns that are NOT NULL as those of ``wanted`` are, in place of the checks
-    that have stood for it while the rows were verified."""
-    strict = {column.name for column in wanted.columns if not column.nullable}
-    columns = [
-        replace(column, nullable=column.nullable and column.name not in strict)
-        for column in schema.columns
-    ]
-    checks = [check for check in schema.checks if not check.name.startswith(NOT_NULL_GUARD)]
-    return replace(schema, columns=tuple(columns), checks=tuple(checks))

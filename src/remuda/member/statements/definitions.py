@@ -6,10 +6,12 @@ import contextlib
 import logging
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
+from itertools import count
 from typing import Any, Final, TypeAlias
 
-from remuda.catalog.edits import PutMap
-from remuda.catalog.indexes import with_index, without_index
+from remuda.catalog.catalog import Catalog
+from remuda.catalog.edits import Edit, PutMap
+from remuda.catalog.indexes import continued, with_index, without_index
 from remuda.datatypes.schema import PG_TEMP, MapSchema, prefix
 from remuda.datatypes.values import PhysicalValue, arrays_to_rows
 from remuda.errors import DuplicateMap, RemudaError, SchemaChanged
@@ -43,6 +45,8 @@ from remuda.sql.scope.statements import (
 log = logging.getLogger(__name__)
 
 UNDO_ATTEMPTS: Final = 20
+FOLLOW_ATTEMPTS: Final = 20
+"""Other statements, and indexes that become ready, change the catalog between two attempts."""
 _OWN: Final = prefix(PG_TEMP)
 """How the full names of temporary relations begin."""
 
@@ -129,8 +133,8 @@ class Definitions:
         verification finds: then the catalog is as it was."""
         if not found.edits:
             return
-        await self._changed(found, statement)
-        await self.set_numbers(found.numbers)
+        begun = await self._changed(found, statement)
+        await self.set_numbers([each for each in found.numbers if each not in begun])
 
     async def _define_own(self, found: CatalogStatement, statement: Statement) -> None:
         """Of temporary relations. The session gets what it makes when it has succeeded, so nothing
@@ -144,14 +148,17 @@ class Definitions:
             return
         meaning = self._temporary.meaning(statement)
         try:
-            if found.fill:
-                await self._fill_columns(found.fill, statement, meaning)
+            for text in found.fill:
+                await self._fill_columns(text, statement, meaning)
+            if found.filled:
+                self._temporary.follow(statement, found.filled)
+                meaning = self._temporary.meaning(statement)
             for each in found.verify:
                 await self._verify(each, statement, meaning)
         except BaseException:
             statement.progress.change_temporary(before)
             raise
-        self._temporary.loosen(statement, found.finally_)
+        self._temporary.follow(statement, found.finally_)
 
     async def _drop_indexes(self, found: DropIndexStatement, statement: Statement) -> None:
         others = tuple(each for each in found.indexes if each[0] > 0)
@@ -176,29 +183,52 @@ class Definitions:
             if schema is not None:  # else somebody has dropped or renamed it already
                 await self._sequences.set(schema.map_id, NewState(each.value, each.is_called))
 
-    async def _changed(self, found: CatalogStatement, statement: Statement) -> None:
+    async def _changed(
+        self, found: CatalogStatement, statement: Statement
+    ) -> Sequence[NumbersFrom]:
+        """The new sequences that have begun already, for columns that take numbers from them."""
         for edit in found.edits:
             if isinstance(edit, PutMap):
                 await self._indexes.admit(edit.schema)
         edits = settled_edits(found.edits, statement.started)
         await self._catalog.edit(edits, found.version)
         if not (found.verify or found.fill):
-            return
-        installed = self._core.catalog.version
+            return ()
+        made = self._core.catalog
+        begun = _new_sequences(found) if found.fill else []
         try:
-            if found.fill:
-                await self._fill_columns(found.fill, statement)
+            await self.set_numbers(begun)
+            for text in found.fill:
+                await self._fill_columns(text, statement)
+            if found.filled:
+                made = await self._follow(found.filled, made, statement)
             for verification in found.verify:
                 await self._verify(verification, statement)
             if found.finally_:
-                final = settled_edits(found.finally_, statement.started)
-                await self._catalog.edit(final, installed)
+                await self._follow(found.finally_, made, statement)
             for edit in found.edits:
                 if isinstance(edit, PutMap):
                     await self._indexes.make_ready(edit.schema.map_id, statement.check)
         except BaseException:
-            await self._undo(found, installed)
+            await self._undo(found, made.version)
             raise
+        return begun
+
+    async def _follow(self, edits: Sequence[Edit], made: Catalog, statement: Statement) -> Catalog:
+        """Make the next edits of a statement that has made ``made``. Others may have changed other
+        maps since. Raises SchemaChanged if these were changed."""
+        for attempt in count(1):
+            before = self._core.catalog
+            following = [_following(edit, made, before) for edit in edits]
+            settled = settled_edits(following, statement.started)
+            try:
+                await self._catalog.edit(settled, before.version)
+            except SchemaChanged:
+                if attempt == FOLLOW_ATTEMPTS:
+                    raise
+            else:
+                break
+        return self._core.catalog
 
     async def create_index(self, found: CreateIndexStatement, statement: Statement) -> None:
         """Of a unique one: from now on new rows are checked; then those that are there, and if some
@@ -289,6 +319,28 @@ class Definitions:
         if not made.temporary:  # nor are its rows in a transaction that the table is not in
             statement = replace(statement, transaction=None)
         return await self._insert(statement, planned, ())
+
+
+def _following(edit: Edit, made: Catalog, before: Catalog) -> PutMap:
+    """The edit of a statement that has made ``made``, for the catalog ``before``. Raises
+    SchemaChanged."""
+    assert isinstance(edit, PutMap), "the first edits do everything else"
+    was, now = (catalog.find_id(edit.schema.map_id) for catalog in (made, before))
+    if was is None or now is None or was.version != now.version:
+        raise SchemaChanged(
+            f'map "{edit.schema.name}" was changed by another statement meanwhile',
+            hint="Run the statement again.",
+        )
+    return PutMap(continued(now, edit.schema))
+
+
+def _new_sequences(found: CatalogStatement) -> list[NumbersFrom]:
+    made = {
+        edit.schema.name
+        for edit in found.edits
+        if isinstance(edit, PutMap) and edit.schema.sequence is not None and not edit.schema.map_id
+    }
+    return [each for each in found.numbers if each.name in made]
 
 
 def _with_index(found: CreateIndexStatement) -> CatalogStatement:

@@ -16,6 +16,7 @@ from typing import Final
 import pyarrow as pa
 
 from remuda.catalog.edits import DropMap, Edit, PutMap
+from remuda.catalog.indexes import continued
 from remuda.catalog.temporary import TemporaryTable, TemporaryTables
 from remuda.datatypes.arrow import engine_schema
 from remuda.datatypes.schema import MapSchema
@@ -27,7 +28,6 @@ from remuda.member.sessions.temporary_definitions import (
     defined,
     is_own,
     with_numbers,
-    without_guards,
 )
 from remuda.member.sessions.temporary_rows import changed, with_rows
 from remuda.member.statements.changes import Answer, Changed, Chooser, Source, chosen_rows
@@ -63,7 +63,9 @@ class TemporaryChanges:
         if not own:
             return None, found
         if len(own) == len(found.edits):
-            return found, replace(found, edits=(), verify=(), fill="", finally_=(), numbers=())
+            return found, replace(
+                found, edits=(), verify=(), fill=(), filled=(), finally_=(), numbers=()
+            )
         if found.tag == TRUNCATED:
             raise NotSupported(
                 "TRUNCATE of temporary tables together with others is not supported",
@@ -103,12 +105,12 @@ class TemporaryChanges:
                 self._core.constraints.forget(table.schema.map_id)
         statement.keep_temporary(with_numbers(after, numbers))
 
-    def loosen(self, statement: Statement, finally_: Sequence[Edit]) -> None:
-        """The rows have been verified: columns are NOT NULL in place of the checks for it."""
+    def follow(self, statement: Statement, edits: Sequence[Edit]) -> None:
+        """The next step of a definition, after rows were filled or verified."""
         tables = statement.temporary_tables()
         edits = [
-            PutMap(without_guards(known.schema, edit.schema))
-            for edit in finally_
+            PutMap(continued(known.schema, edit.schema))
+            for edit in edits
             if isinstance(edit, PutMap) and (known := tables.find_id(edit.schema.map_id))
         ]
         self.define(statement, edits)

@@ -39,10 +39,10 @@ from remuda.errors import (
 from remuda.sql.definitions.added_keys import with_key
 from remuda.sql.definitions.constraints import bind_default, condition_columns, default_of
 from remuda.sql.definitions.conversions import converts_itself
+from remuda.sql.definitions.filling import fill_texts, needs_filling, while_filling
 from remuda.sql.definitions.generated import (
     altered_generation,
     check_generated,
-    fill_text,
     no_default,
     refuse_new_type,
     without_dependents,
@@ -72,7 +72,7 @@ from remuda.sql.definitions.verifications import verifications
 from remuda.sql.queries.views import BindQuery, placed, renamed, with_dependents
 from remuda.sql.scope.context import Context
 from remuda.sql.scope.enum_names import resolved
-from remuda.sql.scope.notices import Notice, not_there
+from remuda.sql.scope.notices import Notice, column_there, not_there
 from remuda.sql.scope.resolution import Place, found_in, place_in
 from remuda.sql.scope.statements import CatalogStatement, NumbersFrom
 from remuda.sql.text.suggest import did_you_mean
@@ -118,7 +118,7 @@ class _Alteration:
     checks: list[str] = field(default_factory=list)
     uniques: list[str] = field(default_factory=list)
     filled: list[str] = field(default_factory=list)
-    """Generated columns whose values are computed for the rows that are there."""
+    """Columns whose values are computed for the rows that are there."""
     cascade: bool = False
 
     def column(self, name: Name) -> Column:
@@ -201,14 +201,18 @@ def _verified(
     )
     verify = verifications(schema, not_null, checks, uniques)
     views = [catalog.find_view(edit.name) for edit in edits if isinstance(edit, DropView)]
+    undo: list[Edit] = [PutMap(before), *(PutView(view) for view in views if view is not None)]
+    fill = fill_texts(schema, work.filled)
+    early = while_filling(schema, not_null, work.checks, work.uniques) if fill else guarded
     return CatalogStatement(
         tag,
         catalog.version,
-        edits=(PutMap(guarded), *edits[1:]),
-        fill=fill_text(schema, work.filled),
+        edits=(PutMap(early), *edits[1:]),
+        fill=fill,
+        filled=(PutMap(guarded),) if fill and verify else (),
         verify=verify,
         finally_=(PutMap(schema),) if not_null else (),
-        undo=(PutMap(before), *(PutView(view) for view in views if view is not None)),
+        undo=(*undo, *(DropMap(each.name) for each in work.sequences if not each.map_id)),
     )
 
 
@@ -281,30 +285,25 @@ def _add_column(work: _Alteration, action: AddColumn) -> None:
     name = action.column.name
     if name.text in schema.position:
         if action.if_not_exists:
+            work.notices.append(column_there(name.text, schema.local))
             return
         error = DuplicateColumn(f'column "{name.text}" of map "{schema.name}" already exists')
         raise placed(context, error, name)
-    if action.elements.key is not None:
-        raise placed(
-            context,
-            NotSupported(
-                "adding a key column is not supported",
-                hint="Create a map with the new key, and INSERT INTO it SELECT from this one.",
-            ),
-            name,
-        )
     check_column_name(context, name, schema.position)
     column = new_column(context, place_in(schema), action.column, schema.position, work.sequences)
     work.numbers += [NumbersFrom(each.name) for each in work.sequences]
     work.schema = replace(schema, columns=(*schema.columns, column))
     if action.column.generated is not None:
         check_generated(context, work.schema, column, action.column.generated)
+    if needs_filling(column):
         work.filled.append(column.name)
     if not column.nullable:
         work.not_null.append(column.name)
     known = {check.name for check in schema.checks}
     work.schema = with_checks(context, work.schema, action.elements.checks)
     work.checks += [c.name for c in work.schema.checks if c.name not in known]
+    if action.elements.key is not None:
+        _add_unique(work, AddKey(action.elements.key))
     _add_uniques(work, action.elements.uniques)
 
 

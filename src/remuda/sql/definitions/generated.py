@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 
-from remuda.datatypes.identifiers import quoted_name, sql_name
 from remuda.datatypes.schema import Column, MapSchema
 from remuda.datatypes.sql import unrestricted
 from remuda.errors import (
@@ -158,13 +156,6 @@ def without_dependents(schema: MapSchema, name: str, *, cascade: bool) -> MapSch
         )
     left = tuple(column for column in schema.columns if column not in gone)
     return replace(schema, columns=left)
-
-
-def fill_text(schema: MapSchema, names: Sequence[str]) -> str:
-    """The UPDATE that computes generated columns for the rows that are there."""
-    kept = [name for name in names if name in schema.position and schema.column(name).generated]
-    sets = ", ".join(f"{quoted_name(name)} = DEFAULT" for name in kept)
-    return f"UPDATE {sql_name(schema)} SET {sets}" if sets else ""  # noqa: S608 (quoted)
 
 
 # --- refusals ----------------------------------------------------------------------------------

@@ -33,6 +33,11 @@ def already_there(name: str) -> Notice:
     return Notice(f'relation "{name}" already exists, skipping', "42P07")
 
 
+def column_there(column: str, table: str) -> Notice:
+    """Of ADD COLUMN IF NOT EXISTS."""
+    return Notice(f'column "{column}" of relation "{table}" already exists, skipping', "42701")
+
+
 def not_there(kind: str, name: str) -> Notice:
     """Of IF EXISTS. ``kind``: table, view, index."""
     return Notice(f'{kind} "{name}" does not exist, skipping')

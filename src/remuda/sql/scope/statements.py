@@ -255,7 +255,8 @@ class CatalogStatement:
     """ALTER, DROP, CREATE VIEW, COMMENT, and CREATE TABLE with sequences: ``edits`` of the catalog
     of ``version``. Then the states of sequences are set: ``numbers``.
 
-    ``fill`` is an UPDATE that gives the rows that are there the values of generated columns.
+    ``fill`` are UPDATEs that give the rows that are there the values of new or generated columns.
+    They see the new sequences. ``filled`` are edits that are made after them.
     With ``verify`` the edits are made first, so that every new row meets what they demand; then the
     rows that are there are looked at. If all is well, ``finally_`` is made; otherwise ``undo``.
     """
@@ -268,7 +269,8 @@ class CatalogStatement:
     undo: tuple[Edit, ...] = ()
     notices: tuple[Notice, ...] = ()
     numbers: tuple[NumbersFrom, ...] = field(default=(), repr=False)
-    fill: str = field(default="", repr=False)
+    fill: tuple[str, ...] = field(default=(), repr=False)
+    filled: tuple[Edit, ...] = field(default=(), repr=False)
     on_commit: str = field(default="", repr=False)
     """Of a temporary table with sequences."""
 
