@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import os
 from decimal import Decimal
 
 import duckdb
@@ -38,6 +39,7 @@ from remuda.execution.batch import Batch
 from remuda.execution.evaluate.compile import FUNCTIONS, Compiler, evaluate_constant
 from remuda.execution.evaluate.decimals import canonical
 from remuda.execution.evaluate.predicate import Predicate
+from remuda.execution.evaluate.volatile import VOLATILE
 from remuda.plan.expression import Call, Case, Cast, ColumnRef, InList, Literal, Parameter
 from remuda.plan.functions.catalog import SCALAR_FUNCTIONS
 
@@ -340,3 +342,22 @@ def test_date_arithmetic_as_duckdb(field, months, values):
         "add_interval", TIMESTAMP, col(0, DATE), lit(months, BIGINT), lit(1, BIGINT), lit(0, BIGINT)
     )
     check(moved, f"c0 + interval ({months}) month + interval 1 day", (DATE, values))
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="processes are not forked here")
+def test_processes_forked_from_one_have_random_numbers_of_their_own() -> None:
+    found = set()
+    for _ in range(2):
+        reader, writer = os.pipe()
+        child = os.fork()
+        if not child:
+            try:
+                os.write(writer, VOLATILE["random"](1)[0].as_py().hex().encode())
+            finally:
+                os._exit(0)
+        os.close(writer)
+        with open(reader, "rb") as answer:
+            found.add(answer.read())
+        assert os.waitpid(child, 0)[1] == 0
+    assert b"" not in found
+    assert len(found) == 2

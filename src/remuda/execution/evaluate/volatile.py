@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable
 from typing import Final
@@ -29,8 +30,14 @@ class _Numbers:
     def restart(self, seed: float) -> None:
         self._generator = np.random.default_rng(np.float64(seed).view(np.uint64))
 
+    def renew(self) -> None:
+        self._generator = np.random.default_rng()
+
 
 _NUMBERS: Final = _Numbers()
+if hasattr(os, "register_at_fork"):
+    # Two members that were forked from one process would give the same numbers.
+    os.register_at_fork(after_in_child=_NUMBERS.renew)
 
 
 def _now(rows: int) -> pa.Array:
