@@ -110,9 +110,8 @@ class Validation:
         try:
             for write in work.writes:
                 self._check_write(address, work, write)
-            for place, (map_id, key) in enumerate(work.reads):
-                since = work.since[place] if work.since else work.snapshot
-                self._check_read(address, work, map_id, key, since)
+            if work.reads:
+                self._check_reads(address, work)
             for scan in work.scans:
                 self._check_scan(address, work, scan)
             self._core.room.admit_part(work, primary=True)
@@ -190,6 +189,15 @@ class Validation:
                 detail=key_text(store.schema, write.key),
                 hint=AGAIN,
             )
+
+    def _check_reads(self, address: Address, work: PartWork) -> None:
+        """But those that ``_check_write`` has checked more strictly."""
+        snapshot = work.snapshot
+        checked = {(write.map_id, write.key) for write in work.writes} if snapshot else ()
+        for place, held in enumerate(work.reads):
+            since = work.since[place] if work.since else snapshot
+            if since < snapshot or held not in checked:
+                self._check_read(address, work, *held, since)
 
     def _check_read(
         self, address: Address, work: PartWork, map_id: int, key: Key, since: int
