@@ -415,13 +415,13 @@ def test_statements_of_the_client_itself(client: Any) -> None:
 def test_a_lost_transaction_is_not_gone_unnoticed(client: Any) -> None:
     """Statements behind it must not commit one by one."""
     client.sql("BEGIN")
-    client._core.held.broken = remuda.errors.ConnectionBroken("gone")
+    client._core.shared.held.broken = remuda.errors.ConnectionBroken("gone")
     with pytest.raises(FailedTransaction, match="lost"):
         client.sql("DELETE FROM accounts")
     client.sql("ROLLBACK")
     assert client.sql("SELECT count(*) FROM accounts").scalar() == 10
     client.sql("BEGIN")
-    client._core.held.broken = remuda.errors.ConnectionBroken("gone")
+    client._core.shared.held.broken = remuda.errors.ConnectionBroken("gone")
     with pytest.raises(UndefinedTransaction, match="nothing of it took effect") as caught:
         client.sql("COMMIT")
     assert not caught.value.may_have_run

@@ -297,7 +297,7 @@ class Client:
         """Of the transaction that the statement BEGIN has begun: ACTIVE, or MARKED_ROLLBACK when a
         statement has failed in it; None when none is open. (Those of ``transaction`` have states of
         their own.)"""
-        held = self._core.held
+        held = self._core.shared.held
         if held is None:
             return None
         return State.MARKED_ROLLBACK if held.failed else State.ACTIVE

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine, Iterable, Sequence
+from functools import cached_property
 from typing import Any, Self, TypeVar
 
 from remuda.client.core.core import Core
@@ -47,8 +48,10 @@ class Handle:
         if not isinstance(name, str):
             raise InputError(f"the name of a map is text, found {type(name).__name__}")
         require_unicode(name, "the name of a map")
-        check_type("value_type", value_type)
-        check_type("key_type", key_type)
+        if value_type is not None:
+            check_type("value_type", value_type)
+        if key_type is not None:
+            check_type("key_type", key_type)
         self.name = name
         self._core = core
         self._value_type = value_type
@@ -56,7 +59,10 @@ class Handle:
         self._binding: Binding | None = None
         self._learned: set[tuple[type, type]] = set()
         """Classes of keys and values that have been put, and have told what they could."""
-        self._described = Latest(core.ports, self._describe)
+
+    @cached_property
+    def _described(self) -> Latest[MapDescription]:
+        return Latest(self._core.ports, self._describe)
 
     async def schema(self) -> MapSchema:
         """The schema as the cluster has it now."""

@@ -163,7 +163,7 @@ class NearMap(Map[K, V]):
     # --- inside -------------------------------------------------------------------------------
 
     def _passed_over(self) -> bool:
-        return self._core.in_transaction or self._core.held is not None
+        return self._core.in_transaction or self._core.shared.held is not None
 
     async def _row(
         self, binding: Binding, key: PhysicalRow, deadline: Deadline

@@ -171,7 +171,7 @@ class Pipeline:
     def __init__(self, core: Core, in_flight: int) -> None:
         if isinstance(in_flight, bool) or not isinstance(in_flight, int) or in_flight < 1:
             raise InputError(f"in_flight is a number of requests, 1 or more, found {in_flight!r}")
-        if core.in_transaction or core.held is not None:
+        if core.in_transaction or core.shared.held is not None:
             raise InputError(
                 "a pipeline takes no part in a transaction",
                 hint="Commit the transaction first, or use its own maps one request at a time.",

@@ -100,11 +100,6 @@ class Core:
         return made
 
     @property
-    def held(self) -> Held | None:
-        """The transaction that a BEGIN among its statements has begun."""
-        return self.shared.held
-
-    @property
     def view(self) -> View:
         """The newest one that is known here."""
         return self.members.view
@@ -341,7 +336,7 @@ class Core:
     def released(self, text: str) -> Held | None:
         """The transaction that a statement belongs to. One that is lost ends when the user says so:
         by ROLLBACK, or by COMMIT, which raises UndefinedTransaction."""
-        held = self.held
+        held = self.shared.held
         if held is None or held.broken is None or not (end := ends_transaction(text)):
             return held
         self.shared.held = None
@@ -367,10 +362,11 @@ class Core:
         """Take over the state of the transaction from the end of a statement, if it has ended."""
         outcome = stream.outcome
         if outcome is None:
-            if self.held is not None and self.held.ended:  # a COMMIT whose answer is lost
+            held = self.shared.held
+            if held is not None and held.ended:  # a COMMIT whose answer is lost
                 self.shared.held = None
             return
-        status, held = outcome.transaction, self.held
+        status, held = outcome.transaction, self.shared.held
         if status is None:
             return
         if held is not None:

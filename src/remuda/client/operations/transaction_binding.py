@@ -56,15 +56,16 @@ class TransactionBinding(Binding):
         value_type: type | None,
         key_type: type | None,
     ) -> None:
-        known = (id(schema), core.view.number, value_type, key_type)
+        view = core.view
+        known = (id(schema), view.number, value_type, key_type)
         shape = core.shapes.get(known)
-        if shape is None or shape.schema is not schema or shape.view is not core.view:
+        if shape is None or shape.schema is not schema or shape.view is not view:
             made = Binding(core.outside(), schema, value_type, key_type)
-            shape = Shape(schema, core.view, made.codec, made.router, made.requests)
+            shape = Shape(schema, view, made.codec, made.router, made.requests)
             if len(core.shapes) >= SHAPES_KEPT:
                 core.shapes.clear()
             core.shapes[known] = shape
-        self.core, self.schema, self.view = core, schema, core.view
+        self.core, self.schema, self.view = core, schema, view
         self.codec, self.router, self.requests = shape.codec, shape.router, shape.requests
         self._shape = shape
         self._types = value_type, key_type

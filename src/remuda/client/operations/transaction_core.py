@@ -68,6 +68,8 @@ class TransactionCore(Core):
 
     in_transaction = True
     options: TransactionOptions
+    held: Held
+    """The one of ``shared``, for as long as this lives."""
     unsent: Unsent
     _client: Core
     first_owner: int | None
@@ -85,7 +87,8 @@ class TransactionCore(Core):
         made.__dict__.update(core.__dict__)
         made._client = core  # noqa: SLF001 (its own)
         made.options, made.unsent = options, Unsent()
-        made.shared = replace(core.shared, held=Held("", 0))
+        made.held = Held("", 0)
+        made.shared = replace(core.shared, held=made.held)
         made.first_owner, made.kept, made.locked = None, {}, set()
         made._heard = 0.0  # noqa: SLF001
         return made
@@ -104,12 +107,6 @@ class TransactionCore(Core):
             return self.described.get(name)
         return await self.still_described(name)
 
-    @property
-    def held(self) -> Held:
-        held = self.shared.held
-        assert held is not None
-        return held
-
     # --- the beginning ------------------------------------------------------------------------
 
     @property
@@ -123,8 +120,8 @@ class TransactionCore(Core):
 
     @property
     def begins_with_get(self) -> bool:
-        held = self.shared.held
-        return held is not None and not held.name and not held.ended
+        held = self.held
+        return not held.name and not held.ended
 
     async def begin(self, deadline: Deadline | None = None, owner: int | None = None) -> None:
         """By a request of its own, on ``owner`` if it can be reached, else on whichever member
