@@ -102,6 +102,8 @@ class RowCheck:
             for position, column in enumerate(schema.columns)
             if (fit := fit_of(column.type)) is not None
         ]
+        self._narrow = bool(self._reals or self._enums or self._fits)
+        """Whether there is a type that has fewer values than its Python type."""
         self._key_types = [self._checks[position][0] for position in schema.key_positions]
 
     def key(self, values: Sequence[PhysicalValue]) -> None:
@@ -141,25 +143,25 @@ class RowCheck:
                 size += len(value)
                 if length is not None and len(value) > length:
                     raise too_long(self._schema, self._schema.columns[position])
-        for position in self._reals:
-            self._real(position, values[position])
+        if self._narrow:
+            self._in_type(values)
         for position, sql_type in self._others:
             value = values[position]
             if value is not None and not _conforms(value, sql_type):
                 raise self._mismatch(self._schema.columns[position], value)
             size += _nested_size(value) if isinstance(value, tuple) else 0
-        self._labels(values)
-        self._digits(values)
         if size * _BYTES_PER_CHARACTER > ROW_SIZE_MAX and _text_size(values) > ROW_SIZE_MAX:
             raise too_large(self._schema)
 
-    def _labels(self, values: Sequence[PhysicalValue]) -> None:
+    def _in_type(self, values: Sequence[PhysicalValue]) -> None:
+        """The columns whose types have fewer values than their Python types. Raises what ``row``
+        does."""
+        for position in self._reals:
+            self._real(position, values[position])
         for position, sql_type in self._enums:
             label = values[position]
             if label is not None:
                 label_of(str(label), sql_type)
-
-    def _digits(self, values: Sequence[PhysicalValue]) -> None:
         for position, fit in self._fits:
             value = values[position]
             if value is not None and fit(value) != value:

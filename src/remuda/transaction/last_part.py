@@ -66,7 +66,10 @@ def last_part(me: int, partitions: Collection[int], layout: Layout) -> int | Non
     if last is None or len(partitions) == 1 or len(layout.backups(last)) > 1:
         return None
     keeper = (layout.primary(last),)
-    return last if all(p == last or layout.backups(p) == keeper for p in partitions) else None
+    for partition in partitions:
+        if partition != last and layout.backups(partition) != keeper:
+            return None
+    return last
 
 
 def common_backup(me: int, partitions: Collection[int], layout: Layout) -> int | None:

@@ -103,11 +103,12 @@ class OpenTransaction:
 
     @property
     def isolation(self) -> Isolation:
-        return self.modes.over(self.defaults).isolation or Isolation.SERIALIZABLE
+        return self.modes.isolation or self.defaults.isolation or Isolation.SERIALIZABLE
 
     @property
     def read_only(self) -> bool:
-        return bool(self.modes.over(self.defaults).read_only)
+        said = self.modes.read_only
+        return bool(self.defaults.read_only if said is None else said)
 
     @cached_property
     def name(self) -> str:

@@ -57,10 +57,11 @@ class PartWork(NamedTuple):
 
     @property
     def map_ids(self) -> frozenset[int]:
-        if len(self.writes) == 1 and not self.reads and not self.scans:  # the usual case
-            return frozenset((self.writes[0].map_id,))
-        return frozenset(
-            [write.map_id for write in self.writes]
-            + [map_id for map_id, _ in self.reads]
-            + [scan.map_id for scan in self.scans]
-        )
+        found = set()
+        for write in self.writes:
+            found.add(write.map_id)
+        for map_id, _ in self.reads:
+            found.add(map_id)
+        for scan in self.scans:
+            found.add(scan.map_id)
+        return frozenset(found)

@@ -53,6 +53,7 @@ class _Backups(dict[int, tuple[int, ...]]):
             return ()
         backups = self._view.replicas[partition][1:]
         more = self._receivers(partition)
-        backups = (*backups, *(m for m in more if m not in backups))
+        if more:
+            backups = (*backups, *(m for m in more if m not in backups))
         self[partition] = backups
         return backups

@@ -96,9 +96,14 @@ class AskedLast:
         nothing is begun."""
         transaction, core, shell = near.transaction, self._core, self._shell
         kept: list[tx.BackupPrepare] = []
-        if sum([len(part.writes) for part in work.values()]) > ROWS_PER_STEP:
+        own: list[tuple[Address, PartWork]] = []
+        rows = 0
+        for partition, part in work.items():
+            rows += len(part.writes)
+            if partition != last:
+                own.append(((transaction, partition), part))
+        if rows > ROWS_PER_STEP:
             return kept
-        own = [((transaction, p), part) for p, part in work.items() if p != last]
         admission, validation = shell.admission, shell.validation
         validation.begin_step()
         for address, part in own:
@@ -106,7 +111,7 @@ class AskedLast:
                 return kept
         partitions, timestamp = near.partitions, core.timestamp()
         for address, part in own:
-            shell.pending.add(address, part, timestamp, readers_wait=True)
+            shell.pending.add_now(address, part, timestamp)
             kept.append(parts.prepare_companion(address, partitions, part, timestamp))
         near.begin_with_last(core.world.clock.monotonic())
         return kept
@@ -189,7 +194,7 @@ class AskedLast:
             rows += len(other.writes)
             shell.pending.add((transaction, keep.partition), other, at, readers_wait=False)
         timestamp = core.timestamp()  # above those of the others: the frame has brought their clock
-        shell.pending.add(address, work, timestamp, readers_wait=True)
+        shell.pending.add_now(address, work, timestamp)
         shell.outgoing.post(*parts.prepare_last(message, timestamp))
         return rows
 

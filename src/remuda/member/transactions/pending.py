@@ -112,13 +112,22 @@ class PendingParts:
             mine = tuple(scan for scan in work.scans if scan.map_id == map_id)
             self.scans.setdefault((map_id, address[1]), {})[address] = mine
 
+    def add_now(self, address: Address, work: PartWork, timestamp: int) -> None:
+        """``add`` of a part that is new, and whose writes readers here wait for: its timestamp was
+        given out just now."""
+        if work.scans or not work.writes or len(work.map_ids) != 1:
+            self.add(address, work, timestamp, readers_wait=True)
+        else:
+            self.add_writes(address, work, timestamp)
+
     def add_writes(self, address: Address, work: PartWork, timestamp: int) -> None:
-        """``add`` of a part that is new, reads nothing, writes one map, and whose writes readers
-        here wait for: its timestamp was given out just now."""
+        """``add_now`` of a part that writes, without scans and of one map only."""
         map_id = work.writes[0].map_id
         map_ids = frozenset((map_id,))
         part = self.parts[address] = Pending(work, timestamp, map_ids, written=True)
         keys = self.keys
+        for held in work.reads:
+            keys.setdefault(held, {})[address] = False
         for write in work.writes:
             keys.setdefault((map_id, write.key), {})[address] = True
         self._writes.setdefault((map_id, address[1]), {})[address] = list(work.writes)
@@ -214,6 +223,10 @@ class PendingParts:
             holders = keys[held]
             del holders[address]
             if not holders:
+                del keys[held]
+        for held in part.work.reads:
+            known = keys.get(held)
+            if known is not None and known.pop(address, None) is not None and not known:
                 del keys[held]
         place = map_id, address[1]
         writes, parts = self._writes[place], self._by_map[map_id]

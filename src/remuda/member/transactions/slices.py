@@ -28,22 +28,31 @@ Take = Callable[[int, Item], int]
 def rows_of(message: tx.Message) -> int:
     """How many rows have to be written down for it."""
     match message:
-        case tx.Prepare(work=work):
-            return sum([len(cast("PartWork", part).writes) for part in work.values()])
-        case tx.KeepAll(work=work):
-            return sum([len(cast("PartWork", part).writes) for part in work.values()])
+        case tx.Prepare(work=work) | tx.KeepAll(work=work):
+            return _writes_of(work.values())
         case tx.PrepareLast(work=PartWork(writes=writes), companions=companions):
-            kept = [len(cast("PartWork", keep.work).writes) for keep in companions]
-            return len(writes) + sum(kept)
+            rows = len(writes)
+            for keep in companions:
+                assert isinstance(keep.work, PartWork)
+                rows += len(keep.work.writes)
+            return rows
         case tx.BackupPrepare(work=PartWork(writes=writes)):
             return len(writes)
         case _:
             return 0
 
 
+def _writes_of(work: Iterable[object]) -> int:
+    rows = 0
+    for part in work:
+        assert isinstance(part, PartWork)
+        rows += len(part.writes)
+    return rows
+
+
 def patience(work: Mapping[int, PartWork], resend: float) -> float:
     """When to ask again: sooner, a large transaction would be sent several times."""
-    return resend * (1 + sum([len(part.writes) for part in work.values()]) / ROWS_PER_RESEND)
+    return resend * (1 + _writes_of(work.values()) / ROWS_PER_RESEND)
 
 
 def slices(message: tx.Prepare) -> Iterator[tx.Prepare]:

@@ -301,7 +301,7 @@ class Transactions(Wing):
         # The commit goes on to its end, whoever waits for it.
         if left is None:
             await done
-        elif not (await asyncio.wait([done], timeout=left))[0]:
+        elif not await _done_within(done, left):
             await self._give_up(near, done)
         return self._end_of(near, done)
 
@@ -335,7 +335,7 @@ class Transactions(Wing):
     async def _give_up(self, near: Near, done: asyncio.Future[tx.Report]) -> None:
         """The time is over: roll back if that is still possible, and wait a while to be sure."""
         self._shell.roll_back(near, _too_late())
-        await asyncio.wait([done], timeout=GRACE)
+        await _done_within(done, GRACE)
 
     def _end_of(self, near: Near, done: asyncio.Future[tx.Report]) -> int:
         if not done.done():
@@ -424,7 +424,7 @@ class Transactions(Wing):
 
     def router(self, map_id: int) -> Router:
         """Raises SchemaChanged."""
-        schema = self.schema(map_id)
+        schema = self._core.store(map_id, 0).schema
         router = self._routers.get(map_id)
         if router is None or router.schema is not schema:
             router = self._routers[map_id] = Router(schema)
@@ -450,6 +450,26 @@ def _too_late() -> QueryTimeout:
         "the transaction was rolled back: its commit did not end within its timeout",
         hint="Run it again, with a longer timeout if the cluster is busy.",
     )
+
+
+async def _done_within(done: asyncio.Future[tx.Report], seconds: float) -> bool:
+    """Whether it is, as soon as it is or the time is over; ``asyncio.wait`` takes four times the
+    steps."""
+    loop = asyncio.get_running_loop()
+    over: asyncio.Future[None] = loop.create_future()
+
+    def wake(_done: object = None) -> None:
+        if not over.done():
+            over.set_result(None)
+
+    done.add_done_callback(wake)
+    timer = loop.call_later(seconds, wake)
+    try:
+        await over
+    finally:
+        timer.cancel()
+        done.remove_done_callback(wake)
+    return done.done()
 
 
 def _settle(done: asyncio.Future[tx.Report], report: tx.Report) -> None:
