@@ -49,6 +49,21 @@ def test_a_client_imports_no_engine(code: str) -> None:
     assert len(ours(found)) <= CLIENT_MODULES, WHY
 
 
+def test_the_list_of_commands_imports_no_command() -> None:
+    """`remuda --version` and `remuda sql` wait for the modules of no other command."""
+    code = """
+import remuda.cli.main
+try:
+    remuda.cli.main.main(["--version"])
+except SystemExit:
+    pass
+"""
+    found = imported_by(code)
+    assert found & {"pyarrow", "numpy", "remuda.client", "remuda.cli.sql_command"} == set()
+    found = imported_by("import remuda.cli.sql_command")
+    assert found & {"pandas", "rich", "prompt_toolkit", "remuda.plan", "remuda.session"} == set()
+
+
 def test_a_tool_prints_why_a_module_is_loaded() -> None:
     command = [sys.executable, str(TOOL), "import remuda.errors", "remuda.error_root", "remuda.sql"]
     done = subprocess.run(command, capture_output=True, text=True, check=True)

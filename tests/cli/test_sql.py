@@ -14,7 +14,7 @@ import pyarrow as pa
 import pytest
 
 from remuda import Interval
-from remuda.cli.main import main
+from remuda.cli.main import _COMMANDS, _parser, main
 from remuda.cli.output import RichTableWriter, csv_field, json_value, show
 from remuda.cli.session import Session
 from remuda.cli.shell import history_file, run_shell
@@ -202,6 +202,14 @@ class TestProcess:
     def test_without_a_command(self, capsys):
         assert main([]) == 2
         assert "commands:" in capsys.readouterr().err
+
+    @pytest.mark.parametrize("name", _COMMANDS)
+    def test_the_list_has_the_line_of_each_command(self, name, capsys):
+        """The list is printed without the module of the command, and alike with it."""
+        with pytest.raises(SystemExit):
+            main(["--help"])
+        shown = " ".join(capsys.readouterr().out.split())
+        assert " ".join(_parser(name).format_help().split()) == shown
 
     def test_arrow_output_through_a_pipe(self, grid):
         command = [sys.executable, "-m", "remuda.cli.main", "sql", "--format", "arrow"]

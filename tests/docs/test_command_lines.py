@@ -39,7 +39,7 @@ def _parser(command: str) -> argparse.ArgumentParser:
     if command == "member":
         return member_parser()
     found = Parser(prog=f"remuda {command}")
-    import_module(command_line._LATER[command][0]).add_arguments(found)
+    import_module(command_line._EXTRAS[command][0]).add_arguments(found)
     return found
 
 
@@ -56,8 +56,8 @@ def test_pages_show_command_lines() -> None:
 @pytest.mark.parametrize("line", LINES)
 def test_a_command_line_of_a_page_is_taken(line: str) -> None:
     command, *words = shlex.split(re.sub(r"\[|\]|\.\.\.", "", line))
-    if command in command_line._LATER:
+    if command in command_line._EXTRAS:
         _parser(command).parse_args(words)
     else:
-        options = command_line._parser().parse_args([command, *words])
+        options = command_line._parser(command).parse_args([command, *words])
         assert options.run is not None

@@ -11,17 +11,6 @@ from collections.abc import Callable, Sequence
 from importlib import import_module
 
 import remuda
-from remuda.cli import (
-    cluster_command,
-    drain_command,
-    log_level_command,
-    queries_command,
-    snapshot_command,
-    sql_command,
-    start_command,
-    status_command,
-    user_command,
-)
 from remuda.cli.arguments import Parser
 from remuda.cli.table import harmless
 from remuda.errors import NotSupported, RemudaError
@@ -30,7 +19,22 @@ EXIT_ERROR = 1
 EXIT_USAGE = 2
 EXIT_INTERRUPTED = 130
 
-_LATER = {
+_COMMANDS = {
+    "start": ("remuda.cli.start_command", "start a cluster on this machine"),
+    "sql": ("remuda.cli.sql_command", "run SQL, or an interactive shell"),
+    "status": ("remuda.cli.status_command", "members and maps of a cluster"),
+    "user": ("remuda.cli.user_command", "users and their roles"),
+    "queries": ("remuda.cli.queries_command", "show what runs, and cancel it"),
+    "cluster": ("remuda.cli.cluster_command", "accept the loss of partitions"),
+    "drain": ("remuda.cli.drain_command", "have a member leave in order"),
+    "log-level": ("remuda.cli.log_level_command", "show or change the level of members' logs"),
+    "snapshot": ("remuda.cli.snapshot_command", "make, verify and restore snapshots"),
+}
+"""The module of each command and its line in the list of commands. The module is imported when its
+command is run, so that no command waits for the imports of another one. It has
+``add_to(commands)``."""
+
+_EXTRAS = {
     "load": ("remuda.cli.load", "load files into a map, by Spark"),
     "pipeline": ("remuda.cli.pipeline_command", "run a pipeline from a file, by Spark"),
     "demo": ("remuda.cli.demo.demo", "everything from nothing, in three minutes"),
@@ -41,9 +45,8 @@ _LATER = {
     "gateway": ("remuda.cli.gateway_command", "a REST interface for Apache Drill's clients"),
     "member": ("remuda.member.main", "one member of a larger cluster"),
 }
-"""Commands whose modules are loaded only when they are asked for: they take time, or packages that
-not everybody has. They have ``add_arguments(parser)`` and ``run(options)``; ``member`` has
-``main(arguments)``."""
+"""Commands that may need packages of an extra, which not everybody has. Their modules have
+``add_arguments(parser)`` and ``run(options)``; ``member`` has ``main(arguments)``."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -80,18 +83,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _run(words: list[str]) -> int:
-    if words and words[0] in _LATER:
-        return _run_later(words[0], words[1:])
-    options = _parser().parse_args(words)
+    if words and words[0] in _EXTRAS:
+        return _run_extra(words[0], words[1:])
+    parser = _parser(words[0] if words else "")
+    options = parser.parse_args(words)
     run: Callable[[argparse.Namespace], int] | None = options.run
     if run is None:
-        _parser().print_help(sys.stderr)
+        parser.print_help(sys.stderr)
         return EXIT_USAGE
     return run(options)
 
 
-def _run_later(command: str, rest: list[str]) -> int:
-    name, text = _LATER[command]
+def _run_extra(command: str, rest: list[str]) -> int:
+    name, text = _EXTRAS[command]
     try:
         module = import_module(name)
     except ModuleNotFoundError as error:
@@ -112,22 +116,17 @@ def _run_later(command: str, rest: list[str]) -> int:
     return status or 0
 
 
-def _parser() -> argparse.ArgumentParser:
+def _parser(command: str) -> argparse.ArgumentParser:
+    """The options of ``command``, and the names of all others."""
     parser = Parser(prog="remuda", description="An in-memory data grid with distributed SQL.")
     parser.add_argument("--version", action="version", version=f"remuda {remuda.__version__}")
     parser.set_defaults(run=None)
     commands = parser.add_subparsers(title="commands", metavar="COMMAND")
-    start_command.add_to(commands)
-    sql_command.add_to(commands)
-    status_command.add_to(commands)
-    user_command.add_to(commands)
-    queries_command.add_to(commands)
-    cluster_command.add_to(commands)
-    drain_command.add_to(commands)
-    log_level_command.add_to(commands)
-    snapshot_command.add_to(commands)
-    for name, (_, text) in _LATER.items():
-        commands.add_parser(name, help=text, add_help=False)
+    for name, (module, text) in (_COMMANDS | _EXTRAS).items():
+        if name == command:
+            import_module(module).add_to(commands)
+        else:
+            commands.add_parser(name, help=text, add_help=False)
     return parser
 
 
