@@ -25,7 +25,16 @@ from pathlib import Path
 
 from counted_door import at_the_door
 from counted_loop import Count
-from counted_operations import Grid, Operation, batches, by_key, grid, queries, transactions
+from counted_operations import (
+    Grid,
+    Operation,
+    batches,
+    by_key,
+    grid,
+    queries,
+    transactions,
+    with_numbers,
+)
 
 BUDGETS = Path(__file__).with_name("calls.toml")
 WARM_UP, REPETITIONS = 6, 5
@@ -95,7 +104,7 @@ def all_counts() -> Iterator[tuple[str, list[Count]]]:
     """Each operation by its name in ``calls.toml``."""
     # Batches depend on how the rows of a map lie in chunks, hence on all writes before: they have
     # members of their own, so that no other operation changes their figures.
-    for makers in ((by_key, transactions, queries, at_the_door), (batches,)):
+    for makers in ((by_key, transactions, queries, at_the_door, with_numbers), (batches,)):
         with grid() as here:
             for make in makers:
                 operations = here.loop.complete(make(here))

@@ -10,8 +10,10 @@ from collections.abc import Callable
 from typing import Any
 
 from counted_loop import CountingLoop
-from counted_operations import Grid, Operation
+from counted_operations import NUMBERED, Grid, Operation
 
+INSERT, INSERTED = "INSERT INTO numbered (name) VALUES ($1) RETURNING id", b"numbered"
+"""A text, and the name under which it is prepared."""
 SELECT = 'SELECT name, category, price, stock FROM items WHERE "__key" = $1'
 INT2, INT8 = 21, 20
 NAMES = {INT2: b"of int2\0", INT8: b"of int8\0"}
@@ -76,6 +78,8 @@ async def connected(loop: CountingLoop, address: str) -> RawClient:
     for oid, name in NAMES.items():
         parse = name + SELECT.encode() + b"\0" + struct.pack("!hI", 1, oid)
         await client.ask(message(b"P", parse) + SYNC)
+    parse = INSERTED + b"\0" + INSERT.encode() + b"\0" + struct.pack("!h", 0)
+    await client.ask(message(b"P", parse) + SYNC)
     return client
 
 
@@ -101,6 +105,7 @@ def execute(limit: int) -> bytes:
 
 async def at_the_door(grid: Grid) -> dict[str, Operation]:
     """Through the first member: of keys that it owns, and of keys that another member owns."""
+    await grid.client.sql(NUMBERED)
     client = await connected(grid.loop, grid.members[0].postgres.address)
     own, other = grid.keys_of(1, 2), grid.keys_of(2, 3)
 
@@ -118,8 +123,21 @@ async def at_the_door(grid: Grid) -> dict[str, Operation]:
         found = await client.ask(message(b"Q", text.encode() + b"\0"))
         assert b"UPDATE 1" in found, found
 
+    async def inserted(number: int) -> None:
+        """With a number of a sequence, which the first member or another one has."""
+        name = f"name{number}".encode()
+        found = await client.ask(bind(INSERTED + b"\0", name) + execute(0) + SYNC)
+        assert b"INSERT 0 1" in found, found
+
+    async def inserted_by_text(number: int) -> None:
+        text = f"INSERT INTO numbered (name) VALUES ('literal{number}') RETURNING id"
+        found = await client.ask(message(b"Q", text.encode() + b"\0"))
+        assert b"INSERT 0 1" in found, found
+
     return {
         "door: UPDATE with new literals": changed,
+        "door: INSERT that takes a number": inserted,
+        "door: INSERT that takes a number, with new literals": inserted_by_text,
         "door: own key as asyncpg reads": read(own, by_asyncpg),
         "door: own key as psycopg reads": read(own, by_psycopg),
         "door: another member's key": read(other, by_asyncpg),

@@ -28,6 +28,11 @@ BATCH = 1000
 SETTLED = 3.0
 """Seconds for the members between filling a map and asking: statistics, backups."""
 
+NUMBERED = """
+    CREATE TABLE IF NOT EXISTS numbered (
+        id BIGSERIAL PRIMARY KEY, name VARCHAR, made TIMESTAMPTZ DEFAULT now())
+"""
+
 Operation = Callable[[int], Awaitable[Any]]
 """Takes the number of the repetition: each has keys of its own."""
 
@@ -138,6 +143,17 @@ async def by_key(grid: Grid) -> dict[str, Operation]:
         "INSERT by key": inserted,
         "DELETE by key": lambda number: changed(delete(absent[number])),
     }
+
+
+async def with_numbers(grid: Grid) -> dict[str, Operation]:
+    """Of a client whose session has numbers of sequences from then on."""
+    await grid.client.sql(NUMBERED)
+    insert = await grid.client.prepare("INSERT INTO numbered (name) VALUES (?)")
+
+    async def inserted(number: int) -> None:
+        assert (await insert(f"name{number}")).rowcount == 1
+
+    return {"INSERT that takes a number": inserted}
 
 
 async def batches(grid: Grid) -> dict[str, Operation]:

@@ -9,18 +9,26 @@ import pytest
 from remuda.catalog.catalog import Catalog
 from remuda.catalog.statistics import FixedStatistics
 from remuda.datatypes.index import IndexDefinition, IndexedColumn, IndexKind
-from remuda.datatypes.schema import Column, MapSchema
+from remuda.datatypes.schema import Column, MapSchema, SequenceOptions
 from remuda.datatypes.sql import BIGINT, INTEGER, TIMESTAMPTZ, VARCHAR
 from remuda.plan.codec import decode, encode
 from remuda.plan.keyed_write import KeyedWrite, Meets
 from remuda.session.keyed_writes import KeyedPlan
 from remuda.session.planning import Environment, PlannedChange, PlannedInsert, bound, planned
+from remuda.session.routes import route_of_write
 
 COLUMNS = (Column("a", INTEGER), Column("b", VARCHAR), Column("v", BIGINT))
 PLAIN = MapSchema("t", COLUMNS, ("a",), ("a",))
 PAIRS = MapSchema("pairs", COLUMNS, ("a", "b"), ("b",))
 EVERYWHERE = MapSchema("everywhere", COLUMNS, ("a",), ("a",), replicated=True)
 NO_VERSIONS: Mapping[int, int] = {}
+NUMBERS = MapSchema(
+    "numbers",
+    COLUMNS,
+    ("a",),
+    ("a",),
+    sequence=SequenceOptions("bigint", 1, 1, 1, 2**63 - 1, 1, cycle=False, slot=1, link=1),
+)
 
 
 def catalog() -> Catalog:
@@ -33,6 +41,7 @@ def catalog() -> Catalog:
         PAIRS,
         EVERYWHERE,
         timed,
+        NUMBERS,
         MapSchema("single", COLUMNS, ("a",), ("a",), indexes=(unique,)),
         MapSchema("indexed", COLUMNS, ("a",), ("a",), indexes=(secondary,)),
     ):
@@ -110,7 +119,14 @@ def test_a_statement_with_the_whole_key(text: str, meets: Meets) -> None:
         "INSERT INTO t VALUES (?, ?, ?), (?, ?, ?)",
         "INSERT INTO t SELECT a, b, v FROM pairs WHERE a = 1 AND b = 'x'",
         "INSERT INTO t VALUES (1, 'x', (SELECT count(*) FROM pairs))",
-        "INSERT INTO t VALUES (?, gen_random_uuid()::VARCHAR, 1)",
+        "INSERT INTO t VALUES (1, 'x', (random() * (SELECT count(*) FROM pairs))::BIGINT)",
+        "INSERT INTO t VALUES (1, 'x', setval('numbers', 7))",
+        "INSERT INTO t VALUES (1, 'x', nextval('num' || 'bers'))",
+        "INSERT INTO t SELECT 1, 'x', nextval('numbers') WHERE random() < 0.5",
+        "INSERT INTO t VALUES (1, 'x', nextval('numbers')), (2, 'y', nextval('numbers'))",
+        "INSERT INTO t VALUES (?, ?, ?) ON CONFLICT (a) DO UPDATE SET v = nextval('numbers')",
+        "INSERT INTO t VALUES (?, ?, ?) ON CONFLICT (a) DO UPDATE SET v = t.v * random()",
+        "UPDATE t SET v = nextval('numbers') WHERE a = 1",
         "INSERT INTO single VALUES (?, ?, ?)",
         "INSERT INTO single VALUES (?, ?, ?) ON CONFLICT (v) DO NOTHING",
         "INSERT INTO everywhere VALUES (?, ?, ?)",
@@ -124,6 +140,53 @@ def test_any_other_statement_takes_the_general_way(text: str) -> None:
     environment = Environment(CATALOG, 1, 3, FixedStatistics(), NO_VERSIONS)
     found = planned(bound(text, None, CATALOG), environment)
     assert getattr(found, "keyed", None) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "drawn", "given"),
+    [
+        ("INSERT INTO t VALUES (?, gen_random_uuid()::VARCHAR, 1)", ["value"], 1),
+        ("INSERT INTO t VALUES (nextval('numbers'), 'x', ?) RETURNING a", ["nextval"], 1),
+        ("INSERT INTO t VALUES (1, 'x', random() * ?)", ["value"], 1),
+        ("INSERT INTO timed VALUES (nextval('numbers'), now())", ["nextval"], 0),
+        (
+            "INSERT INTO t VALUES (nextval('numbers'), lastval()::VARCHAR, currval('numbers'))",
+            ["nextval", "lastval", "currval"],
+            0,
+        ),
+        ("INSERT INTO t VALUES (nextval('numbers'), ?, 1) ON CONFLICT DO NOTHING", ["nextval"], 1),
+        (
+            (
+                "INSERT INTO t VALUES (nextval('numbers'), ?, 1) ON CONFLICT (a) DO UPDATE "
+                "SET v = t.v + excluded.v WHERE t.v < 10 RETURNING v"
+            ),
+            ["nextval"],
+            1,
+        ),
+        (
+            "INSERT INTO t VALUES (1, 'x', CASE WHEN ? THEN nextval('numbers') END)",
+            ["nextval"],
+            1,
+        ),
+        ("INSERT INTO t SELECT 1, 'x', 2 WHERE nextval('numbers') > ?", ["nextval"], 1),
+        (
+            "INSERT INTO t VALUES (nextval('numbers') + nextval('numbers'), '', 1)",
+            ["nextval", "nextval"],
+            0,
+        ),
+    ],
+)
+def test_the_initiator_draws_numbers_and_volatile_values(
+    text: str, drawn: list[str], given: int
+) -> None:
+    found = keyed(text)
+    assert found is not None
+    assert [each.call.function if each.call else "value" for each in found.draws] == drawn
+    assert found.given == given
+    assert len(found.write.parameter_types) == given + len(found.clock_parameters) + len(drawn)
+    assert decode(found.encoded) == found.write
+    route = route_of_write(found, PLAIN)
+    assert route is None or max(route) < given
 
 
 def test_a_write_is_encoded_whole() -> None:

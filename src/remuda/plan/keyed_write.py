@@ -8,6 +8,7 @@ from enum import Enum
 
 from remuda.datatypes.sql import SqlType
 from remuda.plan.expression import ColumnId, Expression
+from remuda.plan.sequence_calls import SequenceCall
 
 
 class Meets(Enum):
@@ -40,4 +41,16 @@ class KeyedWrite:
     row: tuple[Expression, ...]
     returning: tuple[Expression, ...]
     parameter_types: tuple[SqlType, ...]
-    """Of all parameters, those for the moment and the session (``clock_parameters``) last."""
+    """Of all parameters: those of the user, for the moment and the session
+    (``clock_parameters``), and the values that the initiator draws (``Draw``)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Draw:
+    """A value that the initiator makes once for each execution, before it sends the write: another
+    parameter. It is that of ``expression``, over the parameters before it; or the result of
+    ``call``, which is made where ``expression`` is true (None: always) and is NULL elsewhere."""
+
+    type: SqlType
+    expression: Expression | None
+    call: SequenceCall | None = None

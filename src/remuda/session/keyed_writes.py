@@ -8,11 +8,12 @@ Every other statement takes the general way: a query, then a write that is stage
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Final
 
 from remuda.datatypes.schema import MapSchema
-from remuda.datatypes.sql import BOOLEAN, SqlType
+from remuda.datatypes.sql import BIGINT, BOOLEAN, SqlType
 from remuda.plan.codec import encode
 from remuda.plan.expression import (
     ColumnId,
@@ -26,22 +27,41 @@ from remuda.plan.expression import (
     walk,
 )
 from remuda.plan.functions.catalog import is_volatile
-from remuda.plan.keyed_write import KeyedWrite, Meets
-from remuda.plan.logical import Filter, Join, JoinKind, Logical, Project, Scan, Values
+from remuda.plan.keyed_write import Draw, KeyedWrite, Meets
+from remuda.plan.logical import (
+    Filter,
+    Join,
+    JoinKind,
+    Logical,
+    Project,
+    Scan,
+    Supplied,
+    Values,
+)
 from remuda.plan.physical import PhysicalPlan
+from remuda.plan.sequence_calls import CURRVAL, LASTVAL, NEXTVAL
 from remuda.planner.point import PointRead, point_read
 from remuda.session.parameters import with_clock_parameters
 from remuda.sql.scope.statements import ChangeStatement, InsertStatement
+
+_DRAWN: Final = frozenset({NEXTVAL, CURRVAL, LASTVAL})
+"""Calls of sequences that change nothing but the next number."""
 
 
 @dataclass(frozen=True, slots=True)
 class KeyedPlan:
     """``encoded`` is ``write`` as the owner gets it. The values of its parameters are the user's,
-    then those named by ``clock_parameters``."""
+    then those named by ``clock_parameters``, then those of ``draws``."""
 
     write: KeyedWrite
     encoded: bytes
     clock_parameters: tuple[str, ...]
+    draws: tuple[Draw, ...] = ()
+
+    @property
+    def given(self) -> int:
+        """How many parameters are the user's."""
+        return len(self.write.parameter_types) - len(self.clock_parameters) - len(self.draws)
 
 
 def of_change(
@@ -82,7 +102,10 @@ def _fits(schema: MapSchema, writes: bool) -> bool:
 
 
 def _planned(
-    write: KeyedWrite | None, types: tuple[SqlType, ...], clock_parameters: tuple[str, ...]
+    write: KeyedWrite | None,
+    types: tuple[SqlType, ...],
+    clock_parameters: tuple[str, ...],
+    draws: Sequence[Draw] = (),
 ) -> KeyedPlan | None:
     """None as well if the parts of ``write`` do not have one value each, wherever and however often
     they are computed."""
@@ -92,14 +115,16 @@ def _planned(
     parts += [] if write.filter is None else [write.filter]
     if any(is_volatile(part) for part in parts):
         return None
+    parts += [each.expression for each in draws if each.expression is not None]
     inner = [each for part in parts for each in walk(part)]
     if any(isinstance(each, Subquery) for each in inner):
         return None
     moments = {each.index: each.type for each in inner if isinstance(each, Parameter)}
     count = len(types) + len(clock_parameters)
     more = tuple(moments.get(index, BOOLEAN) for index in range(len(types), count))
-    write = replace(write, parameter_types=types + more)
-    return KeyedPlan(write, encode(write), clock_parameters)
+    drawn = tuple([each.type for each in draws])
+    write = replace(write, parameter_types=types + more + drawn)
+    return KeyedPlan(write, encode(write), clock_parameters, tuple(draws))
 
 
 # --- UPDATE and DELETE ---------------------------------------------------------------------------
@@ -159,7 +184,8 @@ def _of_rows(
     if schema.has_row_ids:  # a row gets its key where it is stored
         return None
     source, clock_parameters = with_clock_parameters(source, len(types))
-    found = _row_of(source, schema)
+    draws = _Draws(len(types) + len(clock_parameters))
+    found = _row_of(source, schema, draws)
     if found is None:
         return None
     outputs = [found.values[column.id] for column in source.output]
@@ -182,10 +208,46 @@ def _of_rows(
         tuple(outputs[width : width + returning]),
         (),
     )
-    return _planned(write, types, clock_parameters)
+    return _planned(write, types, clock_parameters, draws.made)
 
 
-def _row_of(plan: Logical, schema: MapSchema) -> _Row | None:
+class _Draws:
+    """The values that the initiator draws; the first one is the parameter number ``first``."""
+
+    def __init__(self, first: int) -> None:
+        self._first = first
+        self.made: list[Draw] = []
+
+    def add(self, draw: Draw) -> Parameter:
+        self.made.append(draw)
+        return Parameter(draw.type, self._first + len(self.made) - 1)
+
+    def of(self, expression: Expression, row: _Row) -> Expression:
+        """A column of ``row``, drawn if it is volatile. One of the entry that is there, or of a row
+        that was chosen by a condition, stays as it is, and has no short way."""
+        if not is_volatile(expression) or row.join is not None or row.filters:
+            return expression
+        return self.add(Draw(expression.type, expression))
+
+    def numbered(self, plan: Supplied, schema: MapSchema) -> _Row | None:
+        """A row with the results of calls of sequences."""
+        definition = plan.definition
+        if definition is None or definition.step is not None or not definition.calls:
+            return None
+        found = _row_of(definition.base, schema, self)
+        if found is None or found.join is not None or found.filters:
+            return None
+        cells = [found.values[column.id] for column in definition.base.output]
+        for call in definition.calls:
+            if call.function not in _DRAWN or call.name is not None:
+                return None
+            guard = None if call.guard is None else cells[call.guard]
+            cells.append(self.add(Draw(BIGINT, guard, call)))
+        places = zip(plan.output, plan.positions, strict=True)
+        return replace(found, values={column.id: cells[place] for column, place in places})
+
+
+def _row_of(plan: Logical, schema: MapSchema, draws: _Draws) -> _Row | None:
     """None for a plan of several rows, or of other operators."""
     match plan:
         case Values(output=output, rows=(row,)):
@@ -195,15 +257,17 @@ def _row_of(plan: Logical, schema: MapSchema) -> _Row | None:
                     for column, value in zip(output, row, strict=True)
                 }
             )
+        case Supplied() as supplied:
+            return draws.numbered(supplied, schema)
         case Project(input=inner, expressions=expressions):
-            found = _row_of(inner, schema)
+            found = _row_of(inner, schema, draws)
             if found is None:
                 return None
-            made = [_over(expression, found.values) for expression in expressions]
+            made = [draws.of(_over(each, found.values), found) for each in expressions]
             values = {c.id: value for c, value in zip(plan.output, made, strict=True)}
             return replace(found, values=values)
         case Filter(input=inner, condition=condition):
-            found = _row_of(inner, schema)
+            found = _row_of(inner, schema, draws)
             if found is None:
                 return None
             found.filters.append(_over(condition, found.values))
@@ -211,7 +275,7 @@ def _row_of(plan: Logical, schema: MapSchema) -> _Row | None:
         case Join(kind=JoinKind.LEFT | JoinKind.ANTI as kind, left=left, right=Scan() as scan):
             # The binder joins the row with the map that it goes into, by its arbiter: the key,
             # as there are no unique indexes here.
-            found = _row_of(left, schema)
+            found = _row_of(left, schema, draws)
             if found is None or found.join is not None or found.filters or scan.schema != schema:
                 return None
             given = tuple([found.values[column.id] for column in left.output])

@@ -174,7 +174,8 @@ def fits_of(found: Planned, types: Types) -> Fits | None:
         return None
     assert isinstance(found, PlannedQuery | PlannedInsert | PlannedChange)
     source = found if isinstance(found, PlannedQuery) else found.source
-    if source.supplied or source.effects or source.declares:
+    draws = not isinstance(found, PlannedQuery) and found.keyed is not None and found.keyed.draws
+    if (source.supplied and not draws) or source.effects or source.declares:
         return None
     wanted = source.parameter_types
     if any(t.kind not in _KINDS or t.alias for t in wanted):
@@ -197,7 +198,8 @@ class _Reading:
             case PlannedInsert(keyed=keyed) | PlannedChange(keyed=keyed, answer=None) if (
                 keyed is not None
             ):
-                return self._keyed(keyed.write)
+                drawn = [each.expression for each in keyed.draws if each.expression is not None]
+                return not any(map(self._lifted, drawn)) and self._keyed(keyed.write)
             case PlannedInsert(source=source):
                 rows = rows_of_leaf(source.plan)
                 if rows is None or not isinstance(rows.leaf, ValuesScan) or rows.filters:

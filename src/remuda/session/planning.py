@@ -589,7 +589,7 @@ def _maps_read(statement: PlannedQuery | PlannedInsert | PlannedChange) -> set[i
 
 def _written_out(statement: PlannedQuery | PlannedInsert | PlannedChange) -> bool:
     """Whether it stores rows that are all in its text."""
-    if isinstance(statement, PlannedQuery):
+    if isinstance(statement, PlannedQuery) or (statement.keyed and statement.keyed.draws):
         return False
     source = statement.source
     return not source.parameter_types and not source.plan.dependencies

@@ -179,7 +179,9 @@ class RunQueries(Wing):
             return statements.read_point(
                 found, wanted, answer.send, text=text, user=user, traceparent=trace
             )
-        if message.session or message.autolimit_rowcount:
+        if message.autolimit_rowcount:
+            return False
+        if message.session and decode_session(message.session).values:
             return False
 
         def general() -> None:

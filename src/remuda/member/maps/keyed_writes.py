@@ -61,7 +61,7 @@ class ReadyWrite:
         """The columns of an entry that are used, as they stand in a batch."""
         self.places = kept = dict(write.columns)
         """The same, as they stand in the entry."""
-        parts = [*write.row, *write.returning]
+        parts = [*write.key, *write.row, *write.returning]
         parts += [] if write.filter is None else [write.filter]
         self._formulas = formulas = Formulas(parts, len(write.parameter_types), kept)
         self._computed = [
@@ -74,12 +74,17 @@ class ReadyWrite:
         (first, *rest) = write.key
         self._only = first.index if isinstance(first, Parameter) and not rest else None
         """The parameter that is the whole key, if one is."""
+        self._keys = [(each, formulas.of(each)) for each in write.key]
         self._passes = None if write.filter is None else formulas.condition(write.filter)
 
     def key(self, values: Values) -> Key:
         if self._only is not None:
             return (values[self._only],)
-        return tuple([_constant(part, values) for part in self.write.key])
+        scope = self._formulas.scope(values, ())
+        found: list[PhysicalValue] = []
+        for each, formula in self._keys:
+            found.append(_constant(each, values) if formula is None else formula(scope))
+        return tuple(found)
 
     def decision(
         self, found: OpenMap, key: Key, values: Values

@@ -26,7 +26,6 @@ from remuda.member.sequences.states import NewState, Sequences, exhausted
 from remuda.member.sessions.statement import Statement
 from remuda.plan.sequence_calls import CURRVAL, LASTVAL, NEXTVAL, SETVAL, SequenceCall
 from remuda.session.privileges import check_needs, need_of_call
-from remuda.transaction.number_blocks import StatementNumbers
 
 TAKEN_MAX: Final = 65_536
 """Numbers that are taken at a time."""
@@ -80,8 +79,7 @@ class _Work:
         if parts:
             values[places] = np.concatenate(parts)
             missing[places] = False
-            self.statement.progress.numbers.pop(schema.map_id, None)
-            self.statement.progress.numbers[schema.map_id] = int(values[places[-1]])
+            self.statement.progress.took(schema.map_id, int(values[places[-1]]))
         return pa.array(values, pa.int64(), mask=missing)
 
     async def rows(self) -> list[pa.Array]:
@@ -95,22 +93,20 @@ class _Work:
         return [pa.array(found, pa.int64()) for found in results]
 
     async def one(self, call: SequenceCall, columns: list[list[object]], row: int) -> int | None:
-        numbers = self.statement.progress.numbers
         if call.function == LASTVAL:
-            return self.last()
+            return last_number(self.core.catalog, self.statement)
         name = call.map_id if call.name is None else columns[call.name][row]
         if name is None:
             return None
         schema = self.schema(call.map_id) if call.map_id else self.named(call, name)
         if call.function == CURRVAL:
-            return self.current(schema)
+            return current_number(self.statement, schema)
         if call.function == SETVAL:
             assert call.value is not None and call.is_called is not None  # noqa: PT018
             value, called = columns[call.value][row], columns[call.is_called][row]
             return await self.set(schema, value, called)
         number = await self.next(schema, self.page.num_rows - row)
-        numbers.pop(schema.map_id, None)
-        numbers[schema.map_id] = number
+        self.statement.progress.took(schema.map_id, number)
         return number
 
     async def next(self, schema: MapSchema, rows_left: int) -> int:
@@ -130,10 +126,10 @@ class _Work:
         return next(numbers)
 
     async def taken(self, schema: MapSchema, wanted: int) -> Sequence[NumberBlock]:
-        statement, progress = self.statement, self.statement.progress
+        statement = self.statement
         if schema.temporary:
-            return self.own(schema, wanted)
-        taken = progress.taken = progress.taken or StatementNumbers()
+            return own_numbers(statement, schema, wanted)
+        taken = statement.progress.numbers_taken()
         blocks = taken.left(schema.map_id, wanted)
         missing = wanted - sum(block.count for block in blocks)
         if missing:
@@ -141,38 +137,6 @@ class _Work:
             taken.take(schema.map_id, new)
             blocks += new
         return blocks
-
-    def own(self, schema: MapSchema, wanted: int) -> Sequence[NumberBlock]:
-        """Numbers of a temporary sequence, whose state is here."""
-        assert schema.sequence is not None
-        blocks = self.own_numbers(schema).take(schema.sequence, wanted)
-        if sum(block.count for block in blocks) < wanted:
-            raise exhausted(schema.local, schema.sequence)
-        return blocks
-
-    def own_numbers(self, schema: MapSchema) -> OwnNumbers:
-        found = self.statement.own_sequence(schema.map_id)
-        if found is None or found.numbers is None:
-            raise _dropped()
-        return found.numbers
-
-    def current(self, schema: MapSchema) -> int:
-        taken, sent = self.statement.progress.numbers, self.statement.sent.numbers
-        found = taken.get(schema.map_id, sent.get(schema.map_id))
-        if found is None:
-            raise NumberNotDefined(
-                f'currval of sequence "{schema.local}" is not yet defined in this session',
-                hint="It is the number that the session's last nextval of the sequence has given.",
-            )
-        return found
-
-    def last(self) -> int:
-        catalog, statement = self.core.catalog, self.statement
-        for known in (statement.progress.numbers, statement.sent.numbers):
-            for map_id in reversed(known):
-                if (catalog.find_id(map_id) or statement.own_sequence(map_id)) is not None:
-                    return known[map_id]
-        raise NumberNotDefined("lastval is not yet defined in this session")
 
     async def set(self, schema: MapSchema, value: object, called: object) -> int | None:
         if value is None or called is None:
@@ -185,28 +149,18 @@ class _Work:
                 f"({options.minimum}..{options.maximum})"
             )
         if schema.temporary:
-            self.own_numbers(schema).set(value, is_called=bool(called))
+            _own_state(self.statement, schema).set(value, is_called=bool(called))
         else:
             self.statement.progress.sets_sequence()
             await self.sequences.set(schema.map_id, NewState(value, is_called=bool(called)))
         if called:
-            numbers = self.statement.progress.numbers
-            numbers.pop(schema.map_id, None)
-            numbers[schema.map_id] = value
+            self.statement.progress.took(schema.map_id, value)
         return value
 
     # --- names --------------------------------------------------------------------------------
 
     def schema(self, map_id: int) -> MapSchema:
-        if map_id < 0:
-            own = self.statement.own_sequence(map_id)
-            if own is None:
-                raise _dropped()
-            return own.schema
-        schema = self.core.catalog.find_id(map_id)
-        if schema is None:
-            raise _dropped()
-        return schema
+        return sequence_of(self.core.catalog, self.statement, map_id)
 
     def named(self, call: SequenceCall, name: object) -> MapSchema:
         """By its OID, or by its name as text. Raises InsufficientPrivilege."""
@@ -230,6 +184,55 @@ class _Work:
             return np.arange(self.page.num_rows)
         wanted = self.page.column(call.guard).fill_null(False)
         return np.flatnonzero(wanted.to_numpy(zero_copy_only=False))
+
+
+def sequence_of(catalog: Catalog, statement: Statement, map_id: int) -> MapSchema:
+    """Raises SchemaChanged."""
+    if map_id < 0:
+        own = statement.own_sequence(map_id)
+        schema = None if own is None else own.schema
+    else:
+        schema = catalog.find_id(map_id)
+    if schema is None:
+        raise _dropped()
+    return schema
+
+
+def own_numbers(statement: Statement, schema: MapSchema, wanted: int) -> Sequence[NumberBlock]:
+    """Numbers of a temporary sequence, whose state is here. Raises SequenceExhausted."""
+    assert schema.sequence is not None
+    blocks = _own_state(statement, schema).take(schema.sequence, wanted)
+    if sum(block.count for block in blocks) < wanted:
+        raise exhausted(schema.local, schema.sequence)
+    return blocks
+
+
+def _own_state(statement: Statement, schema: MapSchema) -> OwnNumbers:
+    found = statement.own_sequence(schema.map_id)
+    if found is None or found.numbers is None:
+        raise _dropped()
+    return found.numbers
+
+
+def current_number(statement: Statement, schema: MapSchema) -> int:
+    """``currval``. Raises NumberNotDefined."""
+    taken, sent = statement.progress.numbers, statement.sent.numbers
+    found = taken.get(schema.map_id, sent.get(schema.map_id))
+    if found is None:
+        raise NumberNotDefined(
+            f'currval of sequence "{schema.local}" is not yet defined in this session',
+            hint="It is the number that the session's last nextval of the sequence has given.",
+        )
+    return found
+
+
+def last_number(catalog: Catalog, statement: Statement) -> int:
+    """``lastval``. Raises NumberNotDefined."""
+    for known in (statement.progress.numbers, statement.sent.numbers):
+        for map_id in reversed(known):
+            if (catalog.find_id(map_id) or statement.own_sequence(map_id)) is not None:
+                return known[map_id]
+    raise NumberNotDefined("lastval is not yet defined in this session")
 
 
 def _numbers(block: NumberBlock) -> np.ndarray:

@@ -65,6 +65,7 @@ PAUSE: Final = 0.02
 PAUSE_MAX: Final = 0.5
 
 Answer: TypeAlias = control_pb2.SequenceAnswer
+Taken: TypeAlias = Sequence[NumberBlock] | RemudaError
 Decided: TypeAlias = tuple[list[tuple[Key, Row | None]], list[Row | None]]
 
 
@@ -110,7 +111,7 @@ class Sequences:
         self._maps = maps
         self._blocks = NumberBlocks()
         self._requests = count(1)
-        self._waiting: dict[int, asyncio.Future[tuple[NumberBlock, ...]]] = {}
+        self._waiting: dict[int, Callable[[Taken], None]] = {}
 
     def routes(self) -> dict[int, Callable[[Request], None]]:
         """Of the control channel."""
@@ -124,32 +125,53 @@ class Sequences:
     async def take(self, schema: MapSchema, wanted: int) -> Sequence[NumberBlock]:
         """So many numbers, in order. Raises SequenceExhausted, NumberNotDefined if the state was
         lost, SchemaChanged, TransientError."""
+        future: asyncio.Future[Sequence[NumberBlock]]
+        future = asyncio.get_running_loop().create_future()
+
+        def taken(found: Taken) -> None:
+            if future.done():  # cancelled in this step of the loop
+                return
+            if isinstance(found, RemudaError):
+                future.set_exception(found)
+            else:
+                future.set_result(found)
+
+        withdraw = self.begin(schema, wanted, taken)
+        try:
+            return await future
+        except asyncio.CancelledError:
+            if withdraw is not None:
+                withdraw()
+            raise
+
+    def begin(
+        self, schema: MapSchema, wanted: int, taken: Callable[[Taken], None]
+    ) -> Callable[[], None] | None:
+        """``take`` without a task: ``taken`` hears of the numbers, or why there are none. None: it
+        has heard of numbers that were left over; else what withdraws the request."""
         assert schema.sequence is not None
         request, sequence = next(self._requests), schema.map_id
-        future: asyncio.Future[tuple[NumberBlock, ...]]
-        future = asyncio.get_running_loop().create_future()
-        self._waiting[request] = future
-        leased = self._core.readiness.leased
-        cache = schema.sequence.cache
-        try:
-            self._step_all(self._blocks.step(Take(sequence, request, wanted, cache, leased)))
-            return await future
-        finally:
-            del self._waiting[request]
-            if future.cancelled():
+        self._waiting[request] = taken
+        leased, cache = self._core.readiness.leased, schema.sequence.cache
+        self._step_all(self._blocks.step(Take(sequence, request, wanted, cache, leased)))
+        if request not in self._waiting:
+            return None
+
+        def withdraw() -> None:
+            if self._waiting.pop(request, None) is not None:
                 self._step_all(self._blocks.step(Withdraw(sequence, request)))
+
+        return withdraw
 
     def _step_all(self, effects: Iterable[Effect]) -> None:
         for effect in effects:
             match effect:
                 case Give(request=request, blocks=blocks):
-                    waiting = self._waiting.get(request)
-                    if waiting is not None and not waiting.done():
-                        waiting.set_result(blocks)
+                    if (taken := self._waiting.pop(request, None)) is not None:
+                        taken(blocks)
                 case Refuse(request=request, error=error):
-                    waiting = self._waiting.get(request)
-                    if waiting is not None and not waiting.done():
-                        waiting.set_exception(error)
+                    if (taken := self._waiting.pop(request, None)) is not None:
+                        taken(error)
                 case Ask(sequence=sequence, count=wanted):
                     self._core.spawn(self._ask(sequence, wanted), "numbers of a sequence")
 

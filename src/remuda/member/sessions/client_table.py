@@ -87,10 +87,17 @@ class ClientTable:
     def keep(self, statement: Statement, session: ClientSession | None) -> bytes | None:
         """The session that the client of a statement has from now on, as it sends it along; None:
         it is as it was."""
-        client = self._clients.get(statement.channel)
-        if client is not None and client.kept and session is not None:
-            client.session = session
+        self.keep_here(statement, session)
         return None if session is None else session.encode()
+
+    def keep_here(self, statement: Statement, session: ClientSession | None) -> bool:
+        """``keep``, for a client whose session is here. False: its session travels with it."""
+        client = self._clients.get(statement.channel)
+        if client is None or not client.kept:
+            return False
+        if session is not None:
+            client.session = session
+        return True
 
     def all(self) -> list[tuple[ClientChannel, Client]]:
         return list(self._clients.items())

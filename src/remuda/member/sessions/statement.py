@@ -212,6 +212,16 @@ class Progress:
             self.taken.again()
             self.numbers.clear()
 
+    def numbers_taken(self) -> StatementNumbers:
+        """To which it adds those that it takes now."""
+        self.taken = self.taken or StatementNumbers()
+        return self.taken
+
+    def took(self, map_id: int, number: int) -> None:
+        """The last number of a sequence that it has taken."""
+        self.numbers.pop(map_id, None)
+        self.numbers[map_id] = number
+
     def wait_began(self, now: float) -> None:
         self.waits_since = now
 

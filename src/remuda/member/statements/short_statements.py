@@ -69,6 +69,10 @@ class General(Protocol):
 
     def closed(self, statement: Statement) -> None: ...
 
+    def keeps_numbers(self, statement: Statement) -> bool:
+        """Note the numbers that it has taken in the session of its client. False: the client keeps
+        its session by itself."""
+
 
 class ShortStatements:
     def __init__(
@@ -235,7 +239,10 @@ class ShortChange:
         home, statement, found = self._home, self._statement, self._found
         if isinstance(outcome, TransientError) and home.general.again(statement, outcome):
             self._go_by_wire()
-        elif isinstance(outcome, RemudaError):
+            return
+        if statement.progress.numbers and not home.general.keeps_numbers(statement):
+            self._go_by_wire()  # with the new session
+        if isinstance(outcome, RemudaError):
             self._fail(outcome)
         elif self._answer is None:
             home.general.changed(statement, found, outcome)

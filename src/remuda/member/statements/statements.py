@@ -32,6 +32,7 @@ from remuda.member.notifications.service import Notifications
 from remuda.member.queries.cursors import Cursor, Results
 from remuda.member.queries.queries import Queries
 from remuda.member.sequences.calls import SequenceCalls
+from remuda.member.sequences.drawing import Drawing
 from remuda.member.sequences.states import Sequences
 from remuda.member.sessions.advisory_calls import AdvisoryCalls
 from remuda.member.sessions.client_table import ClientTable
@@ -151,7 +152,8 @@ class Statements(Wing):
         self.uniques = UniqueChecks(core, membership, catalog, plans, self._runs, queries)
         own = TransactionChanges(core, transactions, keys, self.uniques)
         alone = ImplicitTransactions(core, queries, transactions)
-        keyed = KeyedStatements(core, self.by_key)
+        drawing = Drawing(core, self.sequences)
+        keyed = KeyedStatements(core, self.by_key, drawing)
         self.short = ShortStatements(core, self, keyed, self.history)
         self._writes = WriteStatements(core, peers, commits, queries, self._runs, own, alone, keyed)
         self._copying = Copying(plans, self._runs, queries, self._writes, reading)
@@ -338,6 +340,10 @@ class Statements(Wing):
         if statement.transaction is not None:
             self._transactions.closed(statement)
         self._clients.ended(statement)
+
+    def keeps_numbers(self, statement: Statement) -> bool:
+        """See ``short_statements.General``."""
+        return self._clients.keep_here(statement, statement.with_numbers())
 
     def _results(self, statement: Statement, shape: ResultShape = NOTHING) -> Results:
         wire = statement.wire(shape)

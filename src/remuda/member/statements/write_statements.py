@@ -14,7 +14,7 @@ import pyarrow as pa
 from remuda.datatypes.arrow import engine_schema
 from remuda.datatypes.schema import PG_TEMP, MapSchema
 from remuda.datatypes.values import PhysicalValue, values_to_array
-from remuda.errors import QueryTimeout, RemudaError
+from remuda.errors import QueryTimeout, RemudaError, ViewChanged
 from remuda.execution.context import FragmentProfile
 from remuda.execution.memory import Reservation
 from remuda.member.base.core import Core
@@ -24,6 +24,7 @@ from remuda.member.commits.writes import StagedWrite, gathered, through_views
 from remuda.member.maps.keyed_writes import KeyedWrites, Outcome
 from remuda.member.queries.fragments import statement_account
 from remuda.member.queries.queries import Queries
+from remuda.member.sequences.drawing import Drawing
 from remuda.member.sessions.statement import Statement
 from remuda.member.statements.changes import Answer as ChangeAnswer
 from remuda.member.statements.changes import Changed, Changes, Source
@@ -48,9 +49,10 @@ class KeyedStatements:
     """Statements that change one entry by its key: the owner of the key does the work
     (``member.maps.keyed_writes``)."""
 
-    def __init__(self, core: Core, writes: KeyedWrites) -> None:
+    def __init__(self, core: Core, writes: KeyedWrites, drawing: Drawing) -> None:
         self._core = core
         self._writes = writes
+        self._drawing = drawing
 
     @staticmethod
     def takes(statement: Statement, found: PlannedInsert | PlannedChange) -> bool:
@@ -112,6 +114,27 @@ class KeyedStatements:
         perhaps before this returns; then ``ended`` must be called."""
         if keyed.clock_parameters:
             values += clock_values(keyed.clock_parameters, statement.started, statement.session)
+        if not keyed.draws:
+            self._send(statement, keyed, values, answered)
+            return
+
+        def drawn(found: tuple[PhysicalValue, ...] | RemudaError) -> None:
+            if isinstance(found, RemudaError):
+                answered(found)
+            elif not self._core.ready:
+                answered(ViewChanged("the view has changed while numbers were taken"))
+            else:
+                self._send(statement, keyed, found, answered)
+
+        self._drawing.begin(statement, keyed.draws, values, drawn)
+
+    def _send(
+        self,
+        statement: Statement,
+        keyed: KeyedPlan,
+        values: tuple[PhysicalValue, ...],
+        answered: Callable[[Outcome], None],
+    ) -> None:
         progress, writes, query = statement.progress, self._writes, statement.query
         clock = self._core.world.clock
         statement.progress.commits()
