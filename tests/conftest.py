@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import difflib
 import gc
+import os
 import sys
 from collections import Counter
 from collections.abc import Callable, Generator, Iterator, Mapping
@@ -25,6 +26,7 @@ import near_tests
 from file_costs import file_of, write_costs
 from files_together import FilesTogether
 from forked_members import ForkedStarts
+from spark_classes import use_archive
 from unit_tier import UnitGuard, has_unit_tests, in_unit_tier
 
 GC_THRESHOLDS = (50_000, 20, 100)
@@ -67,6 +69,7 @@ def pytest_configure(config: pytest.Config) -> None:
     else:
         files = None
     config.stash[NEAR] = files
+    use_archive(os.environ)
     config.stash[STARTS] = starts = ForkedStarts()
     starts.install()
     config.add_cleanup(starts.close)
