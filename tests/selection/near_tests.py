@@ -24,6 +24,8 @@ ROOT = TESTS.parent
 PACKAGES = ("remuda", "pyspark_remuda")
 CHANGED = -10
 """The distance of a changed test file. The smallest of another one is that of its folders."""
+FOUND_BY_FOLDER = {"remuda.execution.operator_builders": "remuda.execution.operators"}
+"""Modules that import all modules of a folder, without an import statement for each."""
 SECONDS = 20.0
 """Seconds of work of one run, shared by its processes."""
 
@@ -97,6 +99,9 @@ def near_tests(changed: Collection[Path], seconds: float = SECONDS) -> NearTests
     modules = {module for file in changed if (module := module_of(file)) is not None}
     # Without a cache: that of import-linter holds its modules only as it has read them itself.
     graph = grimp.build_graph(*PACKAGES, cache_dir=None)
+    for importer, folder in FOUND_BY_FOLDER.items():
+        for module in graph.find_children(folder):
+            graph.add_import(importer=importer, imported=module)
     distances = _distances(graph, modules)
     costs = read_costs()
     ranked: list[tuple[int, float, Path]] = []

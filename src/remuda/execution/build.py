@@ -2,108 +2,52 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 
-import pyarrow as pa
-
-from remuda.datatypes.sql import BOOLEAN, Kind
-from remuda.errors import InternalError, InvalidOffset, InvalidRowCount
-from remuda.execution.batch import Batch
-from remuda.execution.build_aggregate import aggregate_operator
-from remuda.execution.build_lookup import lookup_join
-from remuda.execution.build_merge import merge_join
-from remuda.execution.build_rounds import is_fixed, repeatable, rounds_operator
-from remuda.execution.build_window import bound_window_calls
+from remuda.errors import InternalError
 from remuda.execution.context import FragmentContext, FragmentListener
 from remuda.execution.contract import Operator
-from remuda.execution.evaluate.compile import Compiler, evaluate_constant
-from remuda.execution.evaluate.predicate import Predicate
 from remuda.execution.exchange.encoding import form_of
 from remuda.execution.exchange.inbox import Inbox
 from remuda.execution.exchange.outbox import Outbox
 from remuda.execution.exchange.window import receives_of, stream_window
 from remuda.execution.fragment import FragmentInstance
-from remuda.execution.memory import Reservation
-from remuda.execution.operators.expand import expand_operator
-from remuda.execution.operators.filter import FilterOperator
-from remuda.execution.operators.group_limit import group_limit_operator
-from remuda.execution.operators.hash_join import LEFT_ONLY, HashJoinOperator, RightNulls
-from remuda.execution.operators.index_scan import IndexScanOperator
-from remuda.execution.operators.limit import LimitOperator
-from remuda.execution.operators.lookup import KeyLookupOperator
-from remuda.execution.operators.nested_loop_join import NestedLoopJoinOperator
+from remuda.execution.operator_builders import BuildContext, operator_builders
 from remuda.execution.operators.ordering import bound_keys, places_of
-from remuda.execution.operators.partitioned_join import JoinSide, PartitionedJoinOperator
-from remuda.execution.operators.project import ProjectOperator
 from remuda.execution.operators.receive import MergeReceiveOperator, ReceiveOperator
 from remuda.execution.operators.root import RootOperator
-from remuda.execution.operators.scan import TableScanOperator
 from remuda.execution.operators.send import SendOperator, Splitter
 from remuda.execution.operators.shared_scan import SharedScan
-from remuda.execution.operators.sort import SortOperator
 from remuda.execution.operators.spool import (
     Spool,
     SpoolScanOperator,
     StoreOperator,
     spools_of,
 )
-from remuda.execution.operators.supplied import SuppliedOperator
-from remuda.execution.operators.unfold import BoundSetCall, GivenRows, UnfoldOperator
-from remuda.execution.operators.union import UnionOperator
-from remuda.execution.operators.values import ValuesOperator
-from remuda.execution.operators.window import WindowOperator
 from remuda.execution.parallel import Split, exchange_kinds, split_of
 from remuda.execution.pool import Scheduler
 from remuda.execution.profile import OperatorProfile
 from remuda.execution.profiled import ProfiledOperator
+from remuda.execution.restarts import repeatable, rounds_operator
 from remuda.execution.root_sink import RootSink
 from remuda.execution.spill import Usage
-from remuda.limits import BATCH_ROWS
-from remuda.plan.expression import (
-    Call,
-    ColumnId,
-    ColumnRef,
-    Expression,
-    SortKey,
-    columns_of,
-)
-from remuda.plan.functions.set_functions import GIVEN_ROWS
-from remuda.plan.logical import JoinKind, OutputColumn
 from remuda.plan.physical import (
     ExchangeKind,
-    ExpandRows,
-    FilterRows,
     Fragment,
-    GroupLimitRows,
-    HashAggregate,
-    HashJoin,
-    IndexScan,
-    KeyLookup,
-    LimitRows,
-    LookupJoin,
-    MergeJoin,
-    NestedLoopJoin,
     Physical,
     PhysicalPlan,
-    Placement,
-    ProjectRows,
     Receive,
     Root,
     Send,
-    SortRows,
     SpoolScan,
     Store,
-    SuppliedScan,
-    TableScan,
-    UnfoldRows,
-    UnionRows,
-    ValuesScan,
-    WindowRows,
     inputs_of,
 )
 from remuda.query.ids import Endpoint
 from remuda.query.stream import Grant
+
+OPERATOR_BUILDERS = operator_builders()
 
 
 def build_fragments(
@@ -154,8 +98,8 @@ def _connect(builders: Sequence[_FragmentBuilder]) -> None:
 
 
 class _FragmentBuilder:
-    """Builds the operators of one instance, resolving column ids to positions. ``shared`` are the
-    scans that it shares with the other instances of its fragment; the first one makes them."""
+    """Builds the operators of one instance and connects its streams. ``shared``: those of its
+    ``BuildContext``."""
 
     def __init__(  # noqa: PLR0917 (made in one place)
         self,
@@ -168,14 +112,13 @@ class _FragmentBuilder:
         shared: list[SharedScan] | None,
     ) -> None:
         self.me = me
-        self._shared = shared
-        self._scans = 0
-        self._partitions = context.partitions.get(fragment.id)
-        if context.sites.instances(fragment.id) > 1 and shared is None:
+        instances = context.sites.instances(fragment.id)
+        partitions = context.partitions.get(fragment.id)
+        if instances > 1 and shared is None:
             owned = context.sites.owned(fragment.id, me, context.owners)
-            self._partitions = owned if self._partitions is None else owned & self._partitions
+            partitions = owned if partitions is None else owned & partitions
+        self._operators = BuildContext(context, partitions, instances, shared)
         self._spools = spools
-        self._usages: dict[int, Usage] = {}
         self._read_spools: list[Spool] = []
         self._plan = plan
         self._fragment = fragment
@@ -188,7 +131,6 @@ class _FragmentBuilder:
         }
         self.outbox: Outbox | None = None
         self._profiled: list[ProfiledOperator] = []
-        self._compilers: dict[tuple[ColumnId, ...], Compiler] = {}
         if isinstance(fragment.root, Send):
             self.outbox = self._outbox(fragment.root)
         self._root = self._build(fragment.root)
@@ -253,7 +195,7 @@ class _FragmentBuilder:
             edge=send.edge,
             sender=self.me,
             receivers=receivers,
-            memory=self._reserve(send) if merged and len(receivers) > 1 else None,
+            memory=self._operators.reserve(send) if merged and len(receivers) > 1 else None,
             window=stream_window(receiver, self._context.sites),
             form=form_of(send.output),
             port=self._context.exchange,
@@ -282,272 +224,31 @@ class _FragmentBuilder:
         return made
 
     def _operator(self, node: Physical, inputs: Sequence[Operator]) -> Operator:
-        if not inputs:
-            return self._leaf(node)
+        """Operators at the ends of a fragment use its streams and spools; the others know only
+        their inputs and register their builders."""
+        builder = OPERATOR_BUILDERS.get(type(node))
+        if builder is not None:
+            return builder(node, inputs, self._operators)
         match node:
-            case FilterRows():
-                predicate = Predicate(node.condition, self._compiler(node.input.output))
-                return FilterOperator(inputs[0], predicate)
-            case ProjectRows():
-                return self._project(node, inputs[0])
-            case LookupJoin():
-                return lookup_join(node, inputs[0], self._context, self._partitions)
-            case HashJoin() | NestedLoopJoin():
-                return self._join(node, inputs[0], inputs[1])
-            case HashAggregate():
-                compiler = self._compiler(node.input.output)
-                return aggregate_operator(node, inputs[0], compiler, lambda: self._reserve(node))
-            case ExpandRows() | UnfoldRows() | GroupLimitRows():
-                return self._repeat(node, inputs[0])
-            case WindowRows():
-                return self._window(node, inputs[0])
-            case SortRows() | LimitRows():
-                return self._arrange(node, inputs[0])
-            case UnionRows():
-                return UnionOperator(inputs)
-            case _:
-                return self._end(node, inputs[0])
-
-    def _arrange(self, node: SortRows | LimitRows, source: Operator) -> Operator:
-        if isinstance(node, SortRows):
-            return self._sort(node, source)
-        limit = self._row_count(node.limit, "LIMIT")
-        return LimitOperator(source, limit, self._row_count(node.offset, "OFFSET") or 0)
-
-    def _join(self, node: HashJoin | NestedLoopJoin, left: Operator, right: Operator) -> Operator:
-        if isinstance(node, MergeJoin):
-            return merge_join(node, left, right, self._context.parameters, self._reserve(node))
-        if isinstance(node, HashJoin):
-            return self._hash_join(node, left, right)
-        return self._nested_loop_join(node, left, right)
-
-    def _leaf(self, node: Physical) -> Operator:
-        match node:
-            case IndexScan():
-                return IndexScanOperator(node, self._context, self._partitions)
-            case TableScan():
-                return self._table_scan(node)
-            case KeyLookup():
-                return KeyLookupOperator(node, self._context, self._partitions)
-            case ValuesScan():
-                return ValuesOperator(node)
             case SpoolScan():
                 self._read_spools.append(self._spools[node.spool])
                 return SpoolScanOperator(self._spools[node.spool], node.positions)
-            case SuppliedScan():
-                return SuppliedOperator(node, self._context)
             case Receive():
                 return self._receive(node)
-            case _:
-                raise InternalError(f"{type(node).__name__} has no operator")
-
-    def _table_scan(self, node: TableScan) -> Operator:
-        shared = self._shared
-        if shared is None or node.traits.distribution.placement is Placement.REPLICATED:
-            return TableScanOperator(node, self._context, self._partitions)
-        if self._scans == len(shared):
-            shared.append(SharedScan())
-        self._scans += 1
-        return TableScanOperator(node, self._context, self._partitions, shared[self._scans - 1])
-
-    def _end(self, node: Physical, source: Operator) -> Operator:
-        """The root of a fragment."""
-        match node:
             case Send():
-                return self._send(node, source)
+                return self._send(node, inputs[0])
             case Store():
-                return StoreOperator(source, self._spools[node.spool])
+                return StoreOperator(inputs[0], self._spools[node.spool])
             case Root():
-                return self._root_operator(node, source)
+                return self._root_operator(node, inputs[0])
             case _:
                 raise InternalError(f"{type(node).__name__} has no operator")
-
-    def _compiler(self, *outputs: Sequence[OutputColumn]) -> Compiler:
-        columns = tuple(column.id for output in outputs for column in output)
-        known = self._compilers.get(columns)
-        if known is None:
-            positions = {identity: place for place, identity in enumerate(columns)}
-            known = self._compilers[columns] = Compiler(positions, self._context.parameters)
-        return known
-
-    def _reserve(self, node: Physical) -> Reservation:
-        instances = self._context.sites.instances(self._fragment.id)
-        return Reservation(self._context.memory, type(node).__name__, self._usage(node), instances)
 
     def _usage(self, node: Physical) -> Usage:
-        """What the reservations of the node's operator come to together."""
+        """The sum of all reservations of the node's operator."""
         if isinstance(node, Store):
             return self._spools[node.spool].usage
-        known = self._usages.get(id(node))
-        if known is None:
-            known = self._usages[id(node)] = Usage()
-        return known
-
-    def _row_count(self, expression: Expression | None, clause: str) -> int | None:
-        if expression is None:
-            return None
-        value = evaluate_constant(expression, self._context.parameters)
-        if value is None:
-            return None
-        assert isinstance(value, int | float)
-        count = int(value)
-        if expression.type.kind is Kind.DECIMAL:
-            count //= 10 ** (expression.type.scale or 0)
-        if count < 0:
-            kind = InvalidOffset if clause == "OFFSET" else InvalidRowCount
-            raise kind(f"{clause} must not be negative")
-        return count
-
-    def _project(self, node: ProjectRows, source: Operator) -> Operator:
-        compiler = self._compiler(node.input.output)
-        places = places_of(node.input.output)
-        columns: list[int | Callable[[Batch], pa.Array]] = [
-            places[expression.column]
-            if isinstance(expression, ColumnRef)
-            else compiler.column(expression)
-            for expression in node.expressions
-        ]
-        return ProjectOperator(source, columns)
-
-    def _join_sides(
-        self, node: HashJoin | NestedLoopJoin, condition: Expression | None
-    ) -> tuple[list[int], list[OutputColumn], list[int]]:
-        """(right positions to keep, those columns, output positions in left + kept)."""
-        left, right = node.left.output, node.right.output
-        used = columns_of(condition) if condition is not None else frozenset()
-        if node.kind not in LEFT_ONLY:
-            used |= {column.id for column in node.output}
-        kept = [place for place, column in enumerate(right) if column.id in used]
-        columns = [right[place] for place in kept]
-        places = places_of([*left, *columns])
-        output = node.output[:-1] if node.kind is JoinKind.MARK else node.output
-        return kept, columns, [places[column.id] for column in output]
-
-    def _unknown(
-        self,
-        node: HashJoin | NestedLoopJoin,
-        condition: Expression | None,
-        columns: Sequence[OutputColumn],
-    ) -> Predicate | None:
-        """For MARK joins: where ``condition`` is NULL."""
-        if node.kind is not JoinKind.MARK or condition is None:
-            return None
-        test = Call(BOOLEAN, "is_null", (condition,))
-        return Predicate(test, self._compiler(node.left.output, columns))
-
-    def _hash_join(self, node: HashJoin, left: Operator, right: Operator) -> Operator:
-        kept, columns, output = self._join_sides(node, node.residual)
-        left_places, right_places = places_of(node.left.output), places_of(node.right.output)
-        left_keys = [left_places[key] for key in node.left_keys]
-        right_keys = [right_places[key] for key in node.right_keys]
-        left_types = [column.type for column in node.left.output]
-        right_types = [column.type for column in node.right.output]
-        key_types = [right_types[key] for key in right_keys]
-        residual = None
-        if node.residual is not None:
-            residual = Predicate(node.residual, self._compiler(node.left.output, columns))
-        unknown = self._unknown(node, node.residual, columns)
-
-        nulls = RightNulls() if node.null_aware else None
-        fixed_right = is_fixed(node.right, self._context.rounds)
-
-        def join(left: Operator, right: Operator) -> Operator:
-            return HashJoinOperator(
-                kind=node.kind,
-                left=left,
-                right=right,
-                left_keys=left_keys,
-                right_keys=right_keys,
-                key_types=key_types,
-                left_types=left_types,
-                right_kept=kept,
-                right_types=[column.type for column in columns],
-                residual=residual,
-                output=output,
-                memory=self._reserve(node),
-                unknown=unknown,
-                null_aware=node.null_aware,
-                nulls=nulls,
-                fixed_right=fixed_right,
-            )
-
-        if self._context.memory.spill is None:
-            return join(left, right)
-        return PartitionedJoinOperator(
-            join,
-            JoinSide(left, left_types, left_keys),
-            JoinSide(right, right_types, right_keys),
-            key_types=key_types,
-            memory=self._reserve(node),
-            nulls=nulls,
-            fixed_right=fixed_right,
-        )
-
-    def _nested_loop_join(self, node: NestedLoopJoin, left: Operator, right: Operator) -> Operator:
-        kept, columns, output = self._join_sides(node, node.condition)
-        condition = None
-        if node.condition is not None:
-            condition = Predicate(node.condition, self._compiler(node.left.output, columns))
-        return NestedLoopJoinOperator(
-            kind=node.kind,
-            left=left,
-            right=right,
-            left_types=[column.type for column in node.left.output],
-            right_kept=kept,
-            right_types=[column.type for column in columns],
-            condition=condition,
-            output=output,
-            memory=self._reserve(node),
-            unknown=self._unknown(node, node.condition, columns),
-            fixed_right=is_fixed(node.right, self._context.rounds),
-        )
-
-    def _repeat(self, node: ExpandRows | UnfoldRows | GroupLimitRows, source: Operator) -> Operator:
-        """Rows as they are: several times, or only some of them."""
-        if isinstance(node, ExpandRows):
-            return expand_operator(node, source)
-        if isinstance(node, GroupLimitRows):
-            memory = self._reserve(node)
-            return group_limit_operator(node, source, self._context.parameters, memory)
-        return self._unfold(node, source)
-
-    def _unfold(self, node: UnfoldRows, source: Operator) -> Operator:
-        places = places_of(node.input.output)
-        compiler = self._compiler(node.input.output)
-        return UnfoldOperator(
-            source,
-            kept=[places[column.id] for column in node.output if column.id in places],
-            calls=[
-                GivenRows(call, (), self._context.parameters)
-                if call.function == GIVEN_ROWS
-                else BoundSetCall(call, [compiler.column(part) for part in call.arguments])
-                for call in node.calls
-            ],
-            ordinality=node.ordinality,
-            outer=node.outer,
-            batch_rows=self._context.batch_rows or BATCH_ROWS,
-        )
-
-    def _window(self, node: WindowRows, source: Operator) -> Operator:
-        partition = [SortKey(column) for column in node.partition]
-        columns = node.input.output
-        return WindowOperator(
-            source,
-            types=[column.type for column in columns],
-            partition=bound_keys(partition, columns),
-            order=bound_keys(node.order, columns),
-            calls=bound_window_calls(node, self._compiler(columns), self._context.parameters),
-            memory=self._reserve(node),
-        )
-
-    def _sort(self, node: SortRows, source: Operator) -> Operator:
-        return SortOperator(
-            source,
-            bound_keys(node.keys, node.input.output),
-            [column.type for column in node.input.output],
-            self._row_count(node.limit, "LIMIT"),
-            self._reserve(node),
-        )
+        return self._operators.usage(node)
 
     def _receive(self, node: Receive) -> Operator:
         inbox = self.inboxes[node.edge]
@@ -573,11 +274,11 @@ class _FragmentBuilder:
             splitter=splitter,
             outbox=self.outbox,
             form=form_of(node.output),
-            memory=self._reserve(node),
+            memory=self._operators.reserve(node),
         )
 
     def _root_operator(self, node: Root, source: Operator) -> Operator:
         if self._sink is None:
             raise InternalError("the root fragment needs a sink")
-        source = rounds_operator(node, source, self._context, self._reserve(node))
+        source = rounds_operator(node, source, self._context, self._operators.reserve(node))
         return RootOperator(source, self._sink, form_of(node.output))

@@ -2,5 +2,6 @@
 
 An operator advances over batches and tells its fragment when it must wait
 (``remuda.execution.contract``). Operators that keep rows count their memory and spill to disk.
-``remuda.execution.build`` makes them from the nodes of ``remuda.plan.physical``.
+A module registers the function that builds its operator from a node of ``remuda.plan.physical``
+(``remuda.execution.operator_builders``).
 """

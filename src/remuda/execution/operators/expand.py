@@ -11,6 +11,7 @@ from remuda.datatypes.arrow import engine_type
 from remuda.datatypes.sql import SqlType
 from remuda.execution.batch import Batch
 from remuda.execution.contract import Operator, Progress
+from remuda.execution.operator_builders import BuildContext, builds
 from remuda.execution.operators.input import EMPTY, Upstream
 from remuda.execution.operators.ordering import places_of
 from remuda.plan.physical import ExpandRows
@@ -77,12 +78,13 @@ class ExpandOperator(Operator):
         self._source.close()
 
 
-def expand_operator(node: ExpandRows, source: Operator) -> Operator:
+@builds(ExpandRows)
+def _expand(node: ExpandRows, inputs: Sequence[Operator], _build: BuildContext) -> Operator:
     columns = node.input.output
     places = places_of(columns)
     sources = [places[column] for column in node.sources]
     return ExpandOperator(
-        source,
+        inputs[0],
         kept=[places[column.id] for column in node.output if column.id in places],
         sources=sources,
         types=[columns[place].type for place in sources],

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from remuda.execution.batch import Batch
 from remuda.execution.contract import Operator, Progress
 from remuda.execution.evaluate.predicate import Predicate
+from remuda.execution.operator_builders import BuildContext, builds
+from remuda.plan.physical import FilterRows
 
 
 class FilterOperator(Operator):
@@ -29,3 +33,9 @@ class FilterOperator(Operator):
     def close(self) -> None:
         self._batch = Batch([], 0)
         self._source.close()
+
+
+@builds(FilterRows)
+def _filter(node: FilterRows, inputs: Sequence[Operator], build: BuildContext) -> Operator:
+    predicate = Predicate(node.condition, build.compiler(node.input.output))
+    return FilterOperator(inputs[0], predicate)

@@ -12,12 +12,12 @@ from collections.abc import Sequence
 import numpy as np
 
 from remuda.datatypes.sql import SqlType
-from remuda.datatypes.values import PhysicalValue
 from remuda.execution.arrays import data_of
 from remuda.execution.batch import Batch
 from remuda.execution.contract import Operator, Progress
 from remuda.execution.evaluate.compile import evaluate_constant
 from remuda.execution.memory import Reservation
+from remuda.execution.operator_builders import BuildContext, builds
 from remuda.execution.operators.input import EMPTY, Gathered, Outgoing, Upstream
 from remuda.execution.operators.ordering import BoundKey, bound_keys, codes, first_rows, order_of
 from remuda.execution.operators.window_frames import segments
@@ -141,20 +141,16 @@ class GroupLimitOperator(Operator):
         self._source.close()
 
 
-def group_limit_operator(
-    node: GroupLimitRows,
-    source: Operator,
-    parameters: Sequence[PhysicalValue],
-    memory: Reservation,
-) -> Operator:
+@builds(GroupLimitRows)
+def _group_limit(node: GroupLimitRows, inputs: Sequence[Operator], build: BuildContext) -> Operator:
     columns = node.input.output
-    limit = evaluate_constant(node.limit, parameters)
+    limit = evaluate_constant(node.limit, build.context.parameters)
     assert limit is None or isinstance(limit, int)
     return GroupLimitOperator(
-        source,
+        inputs[0],
         types=[column.type for column in columns],
         partition=bound_keys([SortKey(column) for column in node.partition], columns),
         order=bound_keys(node.order, columns),
         limit=max(limit or 0, 0),
-        memory=memory,
+        memory=build.reserve(node),
     )

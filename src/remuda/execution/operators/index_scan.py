@@ -7,7 +7,9 @@ from collections.abc import Sequence
 from remuda.datatypes.values import PhysicalValue
 from remuda.errors import InternalError
 from remuda.execution.context import Cursor, FragmentContext
+from remuda.execution.contract import Operator
 from remuda.execution.evaluate.compile import evaluate_constant
+from remuda.execution.operator_builders import BuildContext, builds
 from remuda.execution.operators.scan import TableScanOperator
 from remuda.plan.expression import Expression
 from remuda.plan.index_access import (
@@ -93,3 +95,8 @@ def _test(test: IndexTest, parameters: Sequence[PhysicalValue]) -> Test | None:
             if (low is not None and first is None) or (high is not None and last is None):
                 return None
             return Range(first, test.low_inclusive, last, test.high_inclusive)
+
+
+@builds(IndexScan)
+def _index_scan(node: IndexScan, _inputs: Sequence[Operator], build: BuildContext) -> Operator:
+    return IndexScanOperator(node, build.context, build.partitions)

@@ -2,8 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from remuda.datatypes.sql import Kind
+from remuda.datatypes.values import PhysicalValue
+from remuda.errors import InvalidOffset, InvalidRowCount
 from remuda.execution.batch import Batch
 from remuda.execution.contract import Operator, Progress
+from remuda.execution.evaluate.compile import evaluate_constant
+from remuda.execution.operator_builders import BuildContext, builds
+from remuda.plan.expression import Expression
+from remuda.plan.physical import LimitRows
 
 
 class LimitOperator(Operator):
@@ -47,3 +56,30 @@ class LimitOperator(Operator):
     def close(self) -> None:
         self._batch = Batch([], 0)
         self._source.close()
+
+
+def row_count(
+    expression: Expression | None, clause: str, parameters: Sequence[PhysicalValue]
+) -> int | None:
+    """The value of a LIMIT or OFFSET; None if there is none, or if it is NULL. Raises
+    InvalidRowCount or InvalidOffset for a negative one."""
+    if expression is None:
+        return None
+    value = evaluate_constant(expression, parameters)
+    if value is None:
+        return None
+    assert isinstance(value, int | float)
+    count = int(value)
+    if expression.type.kind is Kind.DECIMAL:
+        count //= 10 ** (expression.type.scale or 0)
+    if count < 0:
+        kind = InvalidOffset if clause == "OFFSET" else InvalidRowCount
+        raise kind(f"{clause} must not be negative")
+    return count
+
+
+@builds(LimitRows)
+def _limit(node: LimitRows, inputs: Sequence[Operator], build: BuildContext) -> Operator:
+    parameters = build.context.parameters
+    limit = row_count(node.limit, "LIMIT", parameters)
+    return LimitOperator(inputs[0], limit, row_count(node.offset, "OFFSET", parameters) or 0)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from remuda.datatypes.sql import SqlType
 from remuda.datatypes.values import values_to_array
 from remuda.execution.batch import Batch
@@ -10,6 +12,7 @@ from remuda.execution.contract import Operator, Progress
 from remuda.execution.evaluate.compile import Compiler
 from remuda.execution.evaluate.lookup_keys import lookup_keys
 from remuda.execution.evaluate.predicate import Predicate
+from remuda.execution.operator_builders import BuildContext, builds
 from remuda.execution.operators.ordering import places_of
 from remuda.plan.expression import ColumnRef, walk
 from remuda.plan.physical import KeyLookup, Placement
@@ -67,3 +70,8 @@ class KeyLookupOperator(Operator):
 
     def current_batch(self) -> Batch:
         return self._batch
+
+
+@builds(KeyLookup)
+def _key_lookup(node: KeyLookup, _inputs: Sequence[Operator], build: BuildContext) -> Operator:
+    return KeyLookupOperator(node, build.context, build.partitions)

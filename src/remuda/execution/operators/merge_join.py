@@ -22,10 +22,13 @@ from remuda.execution.contract import Operator, Progress
 from remuda.execution.evaluate.predicate import Predicate
 from remuda.execution.keys import null_rows
 from remuda.execution.memory import Reservation
+from remuda.execution.operator_builders import BuildContext, builds
 from remuda.execution.operators.input import EMPTY, Upstream, unify
-from remuda.execution.operators.ordering import BoundKey, codes, key_ids
+from remuda.execution.operators.ordering import BoundKey, codes, key_ids, places_of
 from remuda.limits import BATCH_ROWS
-from remuda.plan.logical import JoinKind
+from remuda.plan.expression import ColumnId
+from remuda.plan.logical import JoinKind, OutputColumn
+from remuda.plan.physical import MergeJoin
 
 _WINDOW: Final = 4096
 """Rows of a side that are compared at a time while the other side has few."""
@@ -315,3 +318,35 @@ class MergeJoinOperator(Operator):
         self._left.close()
         self._right.close()
         self._memory.clear()
+
+
+@builds(MergeJoin)
+def _merge_join(node: MergeJoin, inputs: Sequence[Operator], build: BuildContext) -> Operator:
+    left, right = inputs
+    columns = (*node.left.output, *node.right.output)
+    places = places_of(columns)
+    residual = None
+    if node.residual is not None:
+        residual = Predicate(node.residual, build.compiler(columns))
+    return MergeJoinOperator(
+        kind=node.kind,
+        left=_side(node, left, node.left.output, node.left_keys),
+        right=_side(node, right, node.right.output, node.right_keys),
+        residual=residual,
+        output=[places[column.id] for column in node.output],
+        memory=build.reserve(node),
+    )
+
+
+def _side(
+    node: MergeJoin,
+    source: Operator,
+    columns: Sequence[OutputColumn],
+    keys: Sequence[ColumnId],
+) -> MergeSide:
+    places = places_of(columns)
+    bound = [
+        BoundKey(places[key], columns[places[key]].type, by.descending, by.nulls_first)
+        for key, by in zip(keys, node.order, strict=True)
+    ]
+    return MergeSide(source, bound, [column.type for column in columns])

@@ -15,6 +15,7 @@ from remuda.execution.batch import Batch
 from remuda.execution.contract import Operator, Progress
 from remuda.execution.evaluate.predicate import Predicate
 from remuda.execution.memory import Reservation
+from remuda.execution.operator_builders import BuildContext, builds
 from remuda.execution.operators.hash_join import (
     KEEPS_LEFT,
     KEEPS_RIGHT,
@@ -23,9 +24,12 @@ from remuda.execution.operators.hash_join import (
     mark_column,
 )
 from remuda.execution.operators.input import EMPTY, Gathered, Upstream
+from remuda.execution.operators.join_columns import join_columns, unknown_matches
 from remuda.execution.operators.row_blocks import RowBlocks
+from remuda.execution.restarts import is_fixed
 from remuda.limits import BATCH_ROWS
 from remuda.plan.logical import JoinKind
+from remuda.plan.physical import NestedLoopJoin
 
 
 class NestedLoopJoinOperator(Operator):
@@ -237,3 +241,26 @@ class NestedLoopJoinOperator(Operator):
 
 def _missing(types: Sequence[SqlType], rows: int) -> Batch:
     return Batch([pa.nulls(rows, engine_type(type_)) for type_ in types], rows)
+
+
+@builds(NestedLoopJoin)
+def _nested_loop_join(
+    node: NestedLoopJoin, inputs: Sequence[Operator], build: BuildContext
+) -> Operator:
+    kept, columns, output = join_columns(node, node.condition)
+    condition = None
+    if node.condition is not None:
+        condition = Predicate(node.condition, build.compiler(node.left.output, columns))
+    return NestedLoopJoinOperator(
+        kind=node.kind,
+        left=inputs[0],
+        right=inputs[1],
+        left_types=[column.type for column in node.left.output],
+        right_kept=kept,
+        right_types=[column.type for column in columns],
+        condition=condition,
+        output=output,
+        memory=build.reserve(node),
+        unknown=unknown_matches(node, node.condition, columns, build),
+        fixed_right=is_fixed(node.right, build.context.rounds),
+    )

@@ -9,17 +9,23 @@ from typing import TypeAlias
 from remuda.datatypes.sql import SqlType
 from remuda.execution.batch import Batch
 from remuda.execution.contract import Operator, Progress
+from remuda.execution.evaluate.predicate import Predicate
 from remuda.execution.memory import Reservation
-from remuda.execution.operators.hash_join import RightNulls
+from remuda.execution.operator_builders import BuildContext, builds
+from remuda.execution.operators.hash_join import HashJoinOperator, RightNulls
 from remuda.execution.operators.input import EMPTY, Borrowed, Upstream
+from remuda.execution.operators.join_columns import join_columns, unknown_matches
+from remuda.execution.operators.ordering import places_of
 from remuda.execution.operators.row_partitions import (
     DEPTH_MAX,
     FileScan,
     HeldRows,
     RowPartitions,
 )
+from remuda.execution.restarts import is_fixed
 from remuda.execution.spill import SpillFile
 from remuda.limits import TUPLE_BATCH_ROWS
+from remuda.plan.physical import HashJoin
 
 MakeJoin: TypeAlias = Callable[[Operator, Operator], Operator]
 """(left, right) -> the join of what they put out, in memory."""
@@ -223,3 +229,53 @@ class PartitionedJoinOperator(Operator):
         self._memory.clear()
         self._left.close()
         self._right.close()
+
+
+@builds(HashJoin)
+def _hash_join(node: HashJoin, inputs: Sequence[Operator], build: BuildContext) -> Operator:
+    kept, columns, output = join_columns(node, node.residual)
+    left_places, right_places = places_of(node.left.output), places_of(node.right.output)
+    left_keys = [left_places[key] for key in node.left_keys]
+    right_keys = [right_places[key] for key in node.right_keys]
+    left_types = [column.type for column in node.left.output]
+    right_types = [column.type for column in node.right.output]
+    key_types = [right_types[key] for key in right_keys]
+    residual = None
+    if node.residual is not None:
+        residual = Predicate(node.residual, build.compiler(node.left.output, columns))
+    unknown = unknown_matches(node, node.residual, columns, build)
+    nulls = RightNulls() if node.null_aware else None
+    fixed_right = is_fixed(node.right, build.context.rounds)
+
+    def join(left: Operator, right: Operator) -> Operator:
+        return HashJoinOperator(
+            kind=node.kind,
+            left=left,
+            right=right,
+            left_keys=left_keys,
+            right_keys=right_keys,
+            key_types=key_types,
+            left_types=left_types,
+            right_kept=kept,
+            right_types=[column.type for column in columns],
+            residual=residual,
+            output=output,
+            memory=build.reserve(node),
+            unknown=unknown,
+            null_aware=node.null_aware,
+            nulls=nulls,
+            fixed_right=fixed_right,
+        )
+
+    left, right = inputs
+    if build.context.memory.spill is None:
+        return join(left, right)
+    return PartitionedJoinOperator(
+        join,
+        JoinSide(left, left_types, left_keys),
+        JoinSide(right, right_types, right_keys),
+        key_types=key_types,
+        memory=build.reserve(node),
+        nulls=nulls,
+        fixed_right=fixed_right,
+    )

@@ -8,6 +8,10 @@ import pyarrow as pa
 
 from remuda.execution.batch import Batch
 from remuda.execution.contract import Operator, Progress
+from remuda.execution.operator_builders import BuildContext, builds
+from remuda.execution.operators.ordering import places_of
+from remuda.plan.expression import ColumnRef
+from remuda.plan.physical import ProjectRows
 
 
 class ProjectOperator(Operator):
@@ -55,3 +59,16 @@ class ProjectOperator(Operator):
     def close(self) -> None:
         self._batch = Batch([], 0)
         self._source.close()
+
+
+@builds(ProjectRows)
+def _project(node: ProjectRows, inputs: Sequence[Operator], build: BuildContext) -> Operator:
+    compiler = build.compiler(node.input.output)
+    places = places_of(node.input.output)
+    columns: list[int | Callable[[Batch], pa.Array]] = [
+        places[expression.column]
+        if isinstance(expression, ColumnRef)
+        else compiler.column(expression)
+        for expression in node.expressions
+    ]
+    return ProjectOperator(inputs[0], columns)

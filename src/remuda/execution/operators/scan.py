@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pyarrow as pa
 
 from remuda.execution.batch import Batch
@@ -9,6 +11,7 @@ from remuda.execution.context import Cursor, FragmentContext, ScanOf
 from remuda.execution.contract import Operator, Progress
 from remuda.execution.evaluate.compile import Compiler
 from remuda.execution.evaluate.predicate import Predicate
+from remuda.execution.operator_builders import BuildContext, builds
 from remuda.execution.operators.shared_scan import SharedScan
 from remuda.plan.physical import Placement, TableScan
 
@@ -113,3 +116,11 @@ class TableScanOperator(Operator):
         if self._cursor is not None:
             self._cursor.close()
             self._cursor = None
+
+
+@builds(TableScan)
+def _table_scan(node: TableScan, _inputs: Sequence[Operator], build: BuildContext) -> Operator:
+    shared = None
+    if node.traits.distribution.placement is not Placement.REPLICATED:
+        shared = build.next_shared_scan()
+    return TableScanOperator(node, build.context, build.partitions, shared)

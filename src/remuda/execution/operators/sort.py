@@ -11,10 +11,13 @@ from remuda.execution.arrays import Indices
 from remuda.execution.batch import Batch
 from remuda.execution.contract import Operator, Progress
 from remuda.execution.memory import Reservation
+from remuda.execution.operator_builders import BuildContext, builds
 from remuda.execution.operators.input import EMPTY, Gathered, Outgoing, Upstream
-from remuda.execution.operators.ordering import BoundKey, first_rows, sorted_rows
+from remuda.execution.operators.limit import row_count
+from remuda.execution.operators.ordering import BoundKey, bound_keys, first_rows, sorted_rows
 from remuda.execution.operators.sorted_runs import SortedRuns
 from remuda.limits import BATCH_ROWS
+from remuda.plan.physical import SortRows
 
 
 class SortOperator(Operator):
@@ -122,3 +125,14 @@ class SortOperator(Operator):
         self._runs.close()
         self._memory.clear()
         self._source.close()
+
+
+@builds(SortRows)
+def _sort(node: SortRows, inputs: Sequence[Operator], build: BuildContext) -> Operator:
+    return SortOperator(
+        inputs[0],
+        bound_keys(node.keys, node.input.output),
+        [column.type for column in node.input.output],
+        row_count(node.limit, "LIMIT", build.context.parameters),
+        build.reserve(node),
+    )

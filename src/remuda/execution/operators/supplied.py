@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from remuda.errors import InternalError
 from remuda.execution.batch import Batch
 from remuda.execution.context import FragmentContext
 from remuda.execution.contract import Operator, Progress
+from remuda.execution.operator_builders import BuildContext, builds
 from remuda.execution.operators.input import EMPTY, Outgoing
 from remuda.limits import BATCH_ROWS
 from remuda.plan.physical import SuppliedScan
@@ -47,3 +50,8 @@ class SuppliedOperator(Operator):
     def close(self) -> None:
         self._batch = EMPTY
         self._pieces = Outgoing()
+
+
+@builds(SuppliedScan)
+def _supplied(node: SuppliedScan, _inputs: Sequence[Operator], build: BuildContext) -> Operator:
+    return SuppliedOperator(node, build.context)

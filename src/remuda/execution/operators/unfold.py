@@ -15,10 +15,13 @@ from remuda.execution.batch import Batch, Selection
 from remuda.execution.contract import Operator, Progress
 from remuda.execution.evaluate.given import given
 from remuda.execution.evaluate.set_rows import SET_EVALUATORS, TAKES_NULL, Column, Piece
+from remuda.execution.operator_builders import BuildContext, builds
 from remuda.execution.operators.input import EMPTY, Upstream, unify
+from remuda.execution.operators.ordering import places_of
 from remuda.limits import BATCH_ROWS
 from remuda.plan.expression import Expression, Literal, Parameter
-from remuda.plan.functions.set_functions import SetCall
+from remuda.plan.functions.set_functions import GIVEN_ROWS, SetCall
+from remuda.plan.physical import UnfoldRows
 
 
 @dataclass(frozen=True)
@@ -240,3 +243,22 @@ def pieces_together(
                 columns += [column[:rows] for column in now]
                 waiting[place] = tuple(column[rows:] for column in now)
         yield rows, tuple(columns)
+
+
+@builds(UnfoldRows)
+def _unfold(node: UnfoldRows, inputs: Sequence[Operator], build: BuildContext) -> Operator:
+    places = places_of(node.input.output)
+    compiler = build.compiler(node.input.output)
+    return UnfoldOperator(
+        inputs[0],
+        kept=[places[column.id] for column in node.output if column.id in places],
+        calls=[
+            GivenRows(call, (), build.context.parameters)
+            if call.function == GIVEN_ROWS
+            else BoundSetCall(call, [compiler.column(part) for part in call.arguments])
+            for call in node.calls
+        ],
+        ordinality=node.ordinality,
+        outer=node.outer,
+        batch_rows=build.context.batch_rows or BATCH_ROWS,
+    )

@@ -6,7 +6,9 @@ from collections.abc import Sequence
 
 from remuda.execution.batch import Batch
 from remuda.execution.contract import Operator, Progress
+from remuda.execution.operator_builders import BuildContext, builds
 from remuda.execution.operators.input import Upstream
+from remuda.plan.physical import UnionRows
 
 
 class UnionOperator(Operator):
@@ -44,3 +46,8 @@ class UnionOperator(Operator):
         self._batch = Batch([], 0)
         for source in self._sources:
             source.close()
+
+
+@builds(UnionRows)
+def _union(_node: UnionRows, inputs: Sequence[Operator], _build: BuildContext) -> Operator:
+    return UnionOperator(inputs)

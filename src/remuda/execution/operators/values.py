@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from remuda.datatypes.values import values_to_array
 from remuda.execution.batch import Batch
 from remuda.execution.contract import Operator, Progress
+from remuda.execution.operator_builders import BuildContext, builds
 from remuda.plan.physical import ValuesScan
 
 
@@ -26,3 +29,8 @@ class ValuesOperator(Operator):
 
     def restart(self) -> bool:
         return True
+
+
+@builds(ValuesScan)
+def _values(node: ValuesScan, _inputs: Sequence[Operator], _build: BuildContext) -> Operator:
+    return ValuesOperator(node)

@@ -13,12 +13,14 @@ from remuda.execution.arrays import Data
 from remuda.execution.batch import Batch
 from remuda.execution.contract import Operator, Progress
 from remuda.execution.memory import Reservation
+from remuda.execution.operator_builders import BuildContext, builds
 from remuda.execution.operators.input import EMPTY, Gathered, Outgoing, Upstream
-from remuda.execution.operators.ordering import BoundKey, codes, order_of, sorted_rows
+from remuda.execution.operators.ordering import BoundKey, bound_keys, codes, order_of, sorted_rows
 from remuda.execution.operators.running_window import RunningWindow, is_running
 from remuda.execution.operators.sorted_runs import SortedRuns
 from remuda.execution.operators.whole_partitions import WholePartitions
 from remuda.execution.operators.window_aggregates import window_aggregate
+from remuda.execution.operators.window_binding import bound_window_calls
 from remuda.execution.operators.window_calls import BoundFrame, BoundWindowCall
 from remuda.execution.operators.window_frames import Frames, Segments, frames_of, segments
 from remuda.execution.operators.window_functions import (
@@ -29,6 +31,8 @@ from remuda.execution.operators.window_functions import (
     ntile,
     shifted,
 )
+from remuda.plan.expression import SortKey
+from remuda.plan.physical import WindowRows
 
 _WORK_ARRAYS = 10
 """Arrays of 8-byte items per row while frames are found."""
@@ -214,4 +218,19 @@ def _framed(
         (call.types, call.result),
         None if call.condition is None else call.condition(batch),
         frames,
+    )
+
+
+@builds(WindowRows)
+def _window(node: WindowRows, inputs: Sequence[Operator], build: BuildContext) -> Operator:
+    partition = [SortKey(column) for column in node.partition]
+    columns = node.input.output
+    parameters = build.context.parameters
+    return WindowOperator(
+        inputs[0],
+        types=[column.type for column in columns],
+        partition=bound_keys(partition, columns),
+        order=bound_keys(node.order, columns),
+        calls=bound_window_calls(node, build.compiler(columns), parameters),
+        memory=build.reserve(node),
     )

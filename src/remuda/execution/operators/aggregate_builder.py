@@ -1,13 +1,13 @@
-"""From aggregate nodes to their operators: over any rows, or over rows that come group by group."""
+"""From aggregate nodes to operators: over any rows, or over rows that come group by group."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Sequence
 
 from remuda.datatypes.sql import SqlType
 from remuda.execution.contract import Operator
 from remuda.execution.evaluate.compile import Compiler
-from remuda.execution.memory import Reservation
+from remuda.execution.operator_builders import BuildContext, builds
 from remuda.execution.operators.aggregate import HashAggregateOperator
 from remuda.execution.operators.collected import CollectedState
 from remuda.execution.operators.group_states import BoundCall
@@ -23,20 +23,17 @@ from remuda.plan.functions.aggregates import state_type
 from remuda.plan.physical import AggregatePhase, HashAggregate, StreamingAggregate
 
 
-def aggregate_operator(
-    node: HashAggregate,
-    source: Operator,
-    compiler: Compiler,
-    reserve: Callable[[], Reservation],
-) -> Operator:
-    """``compiler`` knows the columns of the input."""
+@builds(HashAggregate, StreamingAggregate)
+def _aggregate(node: HashAggregate, inputs: Sequence[Operator], build: BuildContext) -> Operator:
+    (source,) = inputs
+    compiler = build.compiler(node.input.output)
     places = places_of(node.input.output)
     group = [places[column] for column in node.group]
     types = [column.type for column in node.input.output]
     calls = _bound_calls(node, compiler)
     if isinstance(node, StreamingAggregate):
         keys = [BoundKey(place, types[place]) for place in group]
-        return StreamingAggregateOperator(source, keys, calls, reserve())
+        return StreamingAggregateOperator(source, keys, calls, build.reserve(node))
     flushes = node.phase is AggregatePhase.PARTIAL
 
     def aggregate(
@@ -50,11 +47,11 @@ def aggregate_operator(
             always_one=True,  # PARTIAL too: the sum of no counts would be NULL
             flushes=flushes,
             always=node.always if first else (),
-            memory=reserve(),
+            memory=build.reserve(node),
             overflow=overflow,
         )
 
-    memory = reserve()
+    memory = build.reserve(node)
     if flushes or not group or memory.spill is None:
         return aggregate(source)
     if not node.always and any(isinstance(call.new_state(), CollectedState) for call in calls):
