@@ -53,6 +53,7 @@ ACCEPTED = [
     ("application_name", "my app", "my app"),
     ("read_consistency", "CAUSAL", "causal"),
     ("default_transaction_isolation", "READ COMMITTED", "read committed"),
+    ("keep_profiles", "NO", "off"),
     ("my.setting", "anything", "anything"),
 ]
 REFUSED = [

@@ -134,6 +134,11 @@ class ClientSession:
         return tuple(value.split(", ")) if value else ()
 
     @property
+    def keeps_profiles(self) -> bool:
+        """Whether statements that succeed leave a profile."""
+        return self.values.get("keep_profiles") != "off"
+
+    @property
     def drill(self) -> bool:
         """Whether statements are in Drill's dialect."""
         return self.values.get("sql_dialect") == "drill"

@@ -291,6 +291,13 @@ _SETTINGS: Final = (
         _only(*INTERVAL_STYLES),
     ),
     Setting("jit", "off", "without meaning here", _boolean),
+    Setting(
+        "keep_profiles",
+        "on",
+        "off: statements that succeed leave nothing in sys.query_history and "
+        "sys.statement_statistics, for tools that watch a cluster by asking again and again",
+        _boolean,
+    ),
     Setting("lc_collate", "C.UTF-8", "texts are compared by code point"),
     Setting("lc_ctype", "C.UTF-8", "letters are what Unicode says"),
     Setting("lock_timeout", "0", "how long to wait for one lock; 0: as long as possible", _time),

@@ -9,11 +9,13 @@ from typing import Any
 
 import pytest
 
-from remuda.errors import OutOfMemory, QueryCanceled, QueryTimeout
+from remuda.errors import InputError, OutOfMemory, QueryCanceled, QueryTimeout
 from remuda.execution.context import FragmentProfile
 from remuda.member.queries.fragments import Listener
 from remuda.member.statements.admission import AdmissionGate
 from remuda.member.statements.recursion import Evaluation
+from remuda.session.client_session import ClientSession
+from remuda.session.settings import SETTINGS
 
 InCluster = Callable[..., None]
 MIB = 1 << 20
@@ -66,6 +68,28 @@ def test_a_finished_query_leaves_its_profile(in_cluster: InCluster) -> None:
             if operator["operator"].endswith("Aggregate")
         ]
         assert any(operator["memory"] > 0 for operator in aggregates)
+        await cluster.idle()
+
+    in_cluster(scenario)
+
+
+def test_a_session_without_profiles_leaves_failures_only(in_cluster: InCluster) -> None:
+    async def scenario(cluster: Any) -> None:
+        client = await cluster.client()
+        await fill(client, 10)
+        quiet = ClientSession().with_value(SETTINGS["keep_profiles"], "off").encode()
+        assert await client.sql("SELECT 1 AS quiet", session=quiet) == [(1,)]
+        assert await client.sql("SELECT count(*) AS quiet FROM t", session=quiet) == [(10,)]
+        with pytest.raises(InputError, match="nope"):
+            await client.sql("SELECT nope AS quiet FROM t", session=quiet)
+        assert await client.sql("SELECT 2 AS quiet") == [(2,)]
+        kept = "text LIKE '%AS quiet%' AND text NOT LIKE '%sys.%' ORDER BY text"
+        texts = await client.sql(f"SELECT text FROM sys.query_history WHERE {kept}")
+        assert texts == [("SELECT 2 AS quiet",), ("SELECT nope AS quiet FROM t",)]
+        sums = await client.sql(
+            f"SELECT text, calls, errors FROM sys.statement_statistics WHERE {kept}"
+        )
+        assert sums == [("SELECT $1 AS quiet", 1, 0), ("SELECT nope AS quiet FROM t", 1, 1)]
         await cluster.idle()
 
     in_cluster(scenario)

@@ -89,6 +89,8 @@ class QueryHistory:
         self._core.measures.statements.ended(seconds, facts, error)
         if self._core.audit.active or self._core.config.log_statements:
             self._note(statement, facts, seconds, error)
+        if statement.session.values and error is None and not statement.session.keeps_profiles:
+            return
         facts.error = None if error is None else error.plain()
         facts.state = "finished" if error is None else _state(error)
         runs = tuple(statement.progress.runs)

@@ -65,7 +65,7 @@ SETTING_NAMES: Final = (
     "default_transaction_read_only",
     "definitions_in_transactions",
     "engine", "extra_float_digits", "idle_in_transaction_session_timeout", "integer_datetimes",
-    "intervalstyle", "jit",
+    "intervalstyle", "jit", "keep_profiles",
     "lc_collate", "lc_ctype", "lock_timeout", "max_function_args", "max_identifier_length",
     "max_index_keys", "read_consistency",
     "role", "search_path", "server_encoding", "server_version", "server_version_num", "sql_dialect",
