@@ -1,6 +1,6 @@
 """Statements by key at PostgreSQL's door, for ``calls.py``: a client that sends the messages of
-asyncpg or libpq, for prepared reads and for texts with literals, and does no more than wait for
-ReadyForQuery."""
+asyncpg or libpq, for prepared statements and for texts with literals, alone and in transactions,
+and does no more than wait for ReadyForQuery."""
 
 from __future__ import annotations
 
@@ -18,7 +18,15 @@ SELECT = 'SELECT name, category, price, stock FROM items WHERE "__key" = $1'
 INT2, INT8 = 21, 20
 NAMES = {INT2: b"of int2\0", INT8: b"of int8\0"}
 """Prepared statements, by the type that is declared for the key."""
-READY = b"Z\0\0\0\5I"
+IN_TRANSACTION = {
+    b"change\0": 'UPDATE items SET stock = stock + $2 WHERE "__key" = $1',
+    b"read\0": 'SELECT stock FROM items WHERE "__key" = $1',
+    b"new\0": (
+        'INSERT INTO items ("__key", name, category, price, stock) '
+        "VALUES ($1 + 1000000, 'new', 'new', 1, $2)"
+    ),
+}
+READY = tuple([b"Z\0\0\0\5" + status for status in (b"I", b"T", b"E")])
 
 
 def message(kind: bytes, body: bytes = b"") -> bytes:
@@ -75,11 +83,15 @@ async def connected(loop: CountingLoop, address: str) -> RawClient:
     _, client = await loop.create_connection(RawClient, host, int(port))
     startup = struct.pack("!i", 3 << 16) + b"user\0bench\0database\0bench\0\0"
     await client.ask(struct.pack("!i", len(startup) + 4) + startup)
-    for oid, name in NAMES.items():
-        parse = name + SELECT.encode() + b"\0" + struct.pack("!hI", 1, oid)
-        await client.ask(message(b"P", parse) + SYNC)
-    parse = INSERTED + b"\0" + INSERT.encode() + b"\0" + struct.pack("!h", 0)
-    await client.ask(message(b"P", parse) + SYNC)
+    parses = [
+        name + SELECT.encode() + b"\0" + struct.pack("!hI", 1, oid) for oid, name in NAMES.items()
+    ]
+    for name, text in IN_TRANSACTION.items():
+        parses.append(name + text.encode() + b"\0" + struct.pack("!h", 0))
+    parses.append(INSERTED + b"\0" + INSERT.encode() + b"\0" + struct.pack("!h", 0))
+    for parse in parses:
+        prepared = await client.ask(message(b"P", parse) + SYNC)
+        assert prepared.startswith(message(b"1")), prepared
     return client
 
 
@@ -87,6 +99,14 @@ def bind(name: bytes, key: bytes) -> bytes:
     """The key and all columns in binary form."""
     head = b"\0" + name + struct.pack("!hhhi", 1, 1, 1, len(key))
     return message(b"B", head + key + struct.pack("!hh", 1, 1))
+
+
+def by_pgbench(name: bytes, *values: int) -> bytes:
+    """With ``-M prepared``: all in text form."""
+    texts = [str(value).encode() for value in values]
+    body = b"\0" + name + struct.pack("!hh", 0, len(texts))
+    body += b"".join([struct.pack("!i", len(text)) + text for text in texts])
+    return message(b"B", body + struct.pack("!h", 0)) + execute(0) + SYNC
 
 
 def by_asyncpg(key: int) -> bytes:
@@ -134,10 +154,24 @@ async def at_the_door(grid: Grid) -> dict[str, Operation]:
         found = await client.ask(message(b"Q", text.encode() + b"\0"))
         assert b"INSERT 0 1" in found, found
 
+    async def transaction(number: int) -> None:
+        """A small one of ``pgbench -M prepared``: a row is changed and read, another one is new."""
+        key = own[number]
+        for said, data in (
+            (b"BEGIN", message(b"Q", b"BEGIN;\0")),
+            (b"UPDATE 1", by_pgbench(b"change\0", key, 1)),
+            (b"SELECT 1", by_pgbench(b"read\0", key)),
+            (b"INSERT 0 1", by_pgbench(b"new\0", key, 1)),
+            (b"COMMIT", message(b"Q", b"END;\0")),
+        ):
+            found = await client.ask(data)
+            assert said in found, found
+
     return {
         "door: UPDATE with new literals": changed,
         "door: INSERT that takes a number": inserted,
         "door: INSERT that takes a number, with new literals": inserted_by_text,
+        "door: transaction of three statements by key": transaction,
         "door: own key as asyncpg reads": read(own, by_asyncpg),
         "door: own key as psycopg reads": read(own, by_psycopg),
         "door: another member's key": read(other, by_asyncpg),

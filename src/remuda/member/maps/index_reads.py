@@ -21,7 +21,7 @@ from remuda.errors import RemudaError
 from remuda.limits import MIB
 from remuda.member.base.core import Core, bug
 from remuda.member.base.peers import Peers
-from remuda.member.maps.index_asks import IndexAsk, exactly
+from remuda.member.maps.index_asks import IndexAsk, Wanted, exactly
 from remuda.member.maps.maps import Maps
 from remuda.member.transactions.transactions import Transactions
 from remuda.planner.index_read import IndexRead
@@ -87,44 +87,64 @@ class IndexReads:
         assert read is not None
         if query.locking or not core.readiness.ready or core.view.absent:
             return False
-        if self._crowded and self._left_out(text):
+        if self._crowded and self.leaves_out(text):
             return False
+
+        def settled(rows: list[Row] | Declined | RemudaError) -> None:
+            if isinstance(rows, list):
+                answer(rows)
+                return
+            if isinstance(rows, Declined):
+                self.declined(rows, text)
+            general()
+
+        declined = self.begin(read, values, core.timestamp(), read.fetched, settled)
+        if declined is not None:
+            self.declined(declined, text)
+            return False
+        self._count(text, user)
+        return True
+
+    def begin(
+        self,
+        read: IndexRead,
+        values: tuple[PhysicalValue, ...],
+        at: int,
+        positions: tuple[int, ...],
+        settled: Callable[[list[Row] | Declined | RemudaError], None],
+    ) -> Declined | None:
+        """Read the entries at ``at``, as this member is ready. ``positions``: the columns that are
+        wanted, first those that ``read`` fetches. ``settled`` is called with them, at once or when
+        the others have answered, or with why there are none. Declined: it is not called."""
+        core = self._core
         members = core.view.primaries if read.gathered else (core.number,)
         if core.lost and not core.lost.keys().isdisjoint(members):
-            return False  # the other path waits
+            return Declined.UNREADY  # the other path waits
         store = self._maps.open(read.map_name, read.map_id, read.schema_version).store
         index = store.indexes.by_id.get(read.access.index_id)
         if not isinstance(index, SortedIndex):
-            return False
+            return Declined.UNCOVERED
         ask = self._ask_of(read, len(values))
         spans = ask.spans(index.form, values)
         if spans is None:
-            return False
+            return Declined.UNCOVERED
         wanted = ask.wanted(values)
-        at = core.timestamp()
         mine: list[Row] = []
         if core.number in members:
-            found = self._here(store, read.access.index_id, spans, at, read.fetched, newest=False)
+            found = self._here(store, read.access.index_id, spans, at, positions, newest=False)
             if isinstance(found, Declined):
-                self._declined(found, text)
-                return False
+                return found
             mine = found
-        self._count(text, user)
         others = [number for number in members if number != core.number]
         if not others:
-            answer(exactly(mine, wanted))
-            return True
+            settled(exactly(mine, wanted))
+            return None
 
-        def settled(rows: list[Row] | Declined | RemudaError) -> None:
+        def ended(rows: list[Row] | Declined | RemudaError) -> None:
             self._asked.pop(asked, None)
-            if isinstance(rows, list):
-                answer(exactly(rows, wanted))
-                return
-            if isinstance(rows, Declined):
-                self._declined(rows, text)
-            general()
+            settled(exactly(rows, wanted) if isinstance(rows, list) else rows)
 
-        asked = Asked(core, at, mine, len(others), self._packer(store, read.fetched), settled)
+        asked = Asked(core, at, mine, len(others), self._packer(store, positions), ended)
         self._asked[asked] = None
         message = control_pb2.IndexRead(
             context=core.context(),
@@ -132,7 +152,7 @@ class IndexReads:
             schema_version=read.schema_version,
             index_id=read.access.index_id,
             read_timestamp=at,
-            positions=read.fetched,
+            positions=positions,
         )
         _send(message, spans)
         for number in others:
@@ -140,7 +160,11 @@ class IndexReads:
                 self._peers.request_nowait(number, INDEX_READ, message, (), asked.answered)
             except RemudaError as error:  # its connection has just broken
                 asked.answered(error)
-        return True
+        return None
+
+    def wanted(self, read: IndexRead, values: tuple[PhysicalValue, ...]) -> Wanted | None:
+        """See ``IndexAsk.wanted``."""
+        return self._ask_of(read, len(values)).wanted(values)
 
     def _ask_of(self, read: IndexRead, parameters: int) -> IndexAsk:
         known = self._asks.get(id(read))
@@ -150,7 +174,7 @@ class IndexReads:
             known = self._asks[id(read)] = IndexAsk(read, parameters)
         return known
 
-    def _left_out(self, text: str) -> bool:
+    def leaves_out(self, text: str) -> bool:
         """Whether the statement has found too many rows before."""
         left = self._crowded.get(text)
         if left is None:
@@ -161,7 +185,8 @@ class IndexReads:
             del self._crowded[text]
         return True
 
-    def _declined(self, why: Declined, text: str) -> None:
+    def declined(self, why: Declined, text: str) -> None:
+        """The statement has not been answered."""
         if why is Declined.CROWDED:
             self._crowded[text] = CROWDED_SKIPS
             if len(self._crowded) > CROWDED_KEPT:

@@ -495,6 +495,17 @@ class Maps(Wing):
         """The one member that owns all keys; None if there are several."""
         return self.owner_of(found, list(map(found.router.key_partition, keys)), call)
 
+    def serves_alone(self, found: OpenMap, keys: Sequence[Key], at: int) -> bool:
+        """Whether this member may read the keys at ``at`` in its own store, at once."""
+        core = self._core
+        if not core.readiness.ready or core.readiness.holds:
+            return False
+        if not found.schema.replicated:
+            owners, partition = core.view.owners, found.router.key_partition
+            if any(owners[partition(key)] != core.number for key in keys):
+                return False
+        return not (found.store.pending_at_or_below(at) and self.depend(found, keys, at))
+
     def owner_of(self, found: OpenMap, partitions: Sequence[int], call: Call) -> int | None:
         """The same for the partitions of the keys."""
         core = self._core

@@ -77,7 +77,7 @@ class PointReads:
         if not core.readiness.ready:
             return False  # the other path waits
         found = self._maps.open(point.map_name, point.map_id, point.schema_version)
-        keys = _keys(point, values)
+        keys = keys_of(point, values)
         if len(keys) > KEYS_MAX:
             return False
         owner = self._owner(found, keys)
@@ -138,6 +138,16 @@ class PointRows:
         if point.positions is not None and point.filter is None:
             return shape.rows([[row[position] for position in point.positions] for row in rows])
         return shape.external(self._computed(rows))
+
+    def columns(self, rows: list[Row]) -> list[pa.Array]:
+        """In engine form."""
+        positions, types = self.point.positions, self.query.shape.types
+        if positions is None or self.point.filter is not None:
+            return self._computed(rows)
+        return [
+            values_to_array([row[position] for row in rows], of)
+            for position, of in zip(positions, types, strict=True)
+        ]
 
     def _computed(self, rows: list[Row]) -> list[pa.Array]:
         """Filter and expressions over the rows, by the same evaluators as everywhere, in engine
@@ -223,7 +233,7 @@ class PointAnswer(PointRows):
         return Results(RpcWire(self.core, channel, self.query_id, self.query.shape))
 
 
-def _keys(point: PointRead, values: tuple[PhysicalValue, ...]) -> list[Row]:
+def keys_of(point: PointRead, values: tuple[PhysicalValue, ...]) -> list[Row]:
     """The distinct keys without NULLs, in order."""
     if point.by_array:
         return list(dict.fromkeys(lookup_keys(point.keys, values)))

@@ -11,6 +11,7 @@ from typing import Final
 from remuda.catalog.temporary import TemporaryTables
 from remuda.datatypes.schema import MapSchema
 from remuda.datatypes.timestamp import FOREVER
+from remuda.datatypes.values import PhysicalValue
 from remuda.errors import (
     FailedTransaction,
     LimitExceeded,
@@ -25,6 +26,7 @@ from remuda.member.notifications.pending import PendingNotifications
 from remuda.member.queries.query_start import QueryStart
 from remuda.member.sessions.reads import OwnReads
 from remuda.member.state.transaction_sets import ReadSet, Scan
+from remuda.plan.physical import PhysicalPlan
 from remuda.query.ids import QueryId
 from remuda.rpc.client_channel import ClientChannel
 from remuda.rpc.messages import control_pb2
@@ -229,6 +231,11 @@ class OpenTransaction:
             self._checks(at)
         if locking or self.isolation is Isolation.SERIALIZABLE:
             self.reads.add_query(start)
+
+    def note_plan(self, plan: PhysicalPlan, values: tuple[PhysicalValue, ...]) -> None:
+        """The reads of a query that read all partitions, if the commit checks them."""
+        if self.isolation is Isolation.SERIALIZABLE:
+            self.reads.add_plan(plan, values)
 
     def note_table(self, schema: MapSchema, at: int) -> None:
         """Nobody else writes the map between ``at`` and the commit, or that fails."""

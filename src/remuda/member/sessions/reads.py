@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from remuda.datatypes.values import PhysicalValue
@@ -12,10 +12,10 @@ from remuda.member.state.transaction_sets import Key, ReadSet, Scan
 from remuda.plan.expression import Expression, Parameter, walk
 from remuda.plan.functions.catalog import is_volatile
 from remuda.plan.physical import (
-    Fragment,
     KeyLookup,
     LookupJoin,
     Physical,
+    PhysicalPlan,
     TableScan,
 )
 from remuda.transaction.own_writes import canonical_key
@@ -24,6 +24,7 @@ KEYS_MAX: Final = 100_000
 """A transaction that reads more keys of a map counts as one that has read all of it."""
 SCANS_MAX: Final = 1_000
 """The same for scans with different predicates."""
+_ALL: Final[Mapping[int, frozenset[int]]] = {}
 
 
 class OwnReads:
@@ -62,16 +63,30 @@ class OwnReads:
 
     def add_query(self, start: QueryStart) -> None:
         """Everything that the fragments of a query read."""
-        for fragment in start.plan.fragments:
-            for node in fragment.nodes:
-                self._add_node(node, fragment, start)
+        self.add_plan(start.plan, start.parameters, start.partitions)
 
-    def _add_node(self, node: Physical, fragment: Fragment, start: QueryStart) -> None:
+    def add_plan(
+        self,
+        plan: PhysicalPlan,
+        parameters: tuple[PhysicalValue, ...],
+        partitions: Mapping[int, frozenset[int]] = _ALL,
+    ) -> None:
+        """``partitions``: by fragment, those that it reads, if not all."""
+        for fragment in plan.fragments:
+            for node in fragment.nodes:
+                self._add_node(node, partitions.get(fragment.id), parameters)
+
+    def _add_node(
+        self,
+        node: Physical,
+        partitions: frozenset[int] | None,
+        parameters: tuple[PhysicalValue, ...],
+    ) -> None:
         match node:
             case TableScan():
-                self.add_scan(_scan_of(node, start.partitions.get(fragment.id), start.parameters))
+                self.add_scan(_scan_of(node, partitions, parameters))
             case KeyLookup():
-                keys = list(lookup_keys(node.keys, start.parameters))
+                keys = list(lookup_keys(node.keys, parameters))
                 self.add_keys(node.map_id, node.schema_version, keys)
             case LookupJoin():  # which keys it looks for is known at its members only
                 self.add_scan(Scan(node.map_id, node.schema_version))

@@ -18,6 +18,7 @@ from remuda.datatypes.sql import SqlType
 from remuda.datatypes.values import PhysicalValue
 from remuda.errors import (
     NotSupported,
+    QueryTimeout,
     RemudaError,
     UndefinedMap,
     UndefinedStatement,
@@ -347,6 +348,16 @@ class Statement:
                     raise
                 raise self.error from None
 
+    async def in_time(self, wait: Coroutine[Any, Any, T]) -> T:
+        """The same, and it ends with the timeout of the statement. Raises QueryTimeout as well."""
+        if self.timeout is None:
+            return await self.interruptible(wait)
+        timer = asyncio.get_running_loop().call_later(self.timeout, too_late, self)
+        try:
+            return await self.interruptible(wait)
+        finally:
+            timer.cancel()
+
     def with_numbers(self) -> ClientSession | None:
         """The session with the numbers of sequences that it has taken, and with what it has made of
         temporary tables; None: the session is as it was."""
@@ -426,6 +437,11 @@ class Statement:
         error = self.progress.error
         if error is not None:
             raise error
+
+
+def too_late(statement: Statement) -> None:
+    """Its timeout is over: have it end."""
+    statement.error = QueryTimeout(f"the query did not end within {statement.timeout:g} s")
 
 
 def _cancel(task: asyncio.Future[Any]) -> None:

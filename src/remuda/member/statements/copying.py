@@ -25,10 +25,10 @@ from remuda.errors import LimitExceeded, NotSupported, RemudaError
 from remuda.member.base.offload import Offload
 from remuda.member.queries.copy_port import CopyInput, CopyPort
 from remuda.member.queries.queries import Queries
-from remuda.member.sessions.statement import Statement
+from remuda.member.sessions.statement import Statement, too_late
 from remuda.member.statements.initiated_queries import INTERNAL_PAGE_ROWS, Runs
 from remuda.member.statements.plans import Plans
-from remuda.member.statements.write_statements import WriteStatements, too_late
+from remuda.member.statements.write_statements import WriteStatements
 from remuda.session.planning import PlannedChange, PlannedInsert, PlannedQuery
 from remuda.sql.scope.notices import Notice
 from remuda.sql.scope.statements import CopyStatement, InsertStatement

@@ -20,9 +20,9 @@ from remuda.member.base.core import Core, bug
 from remuda.member.maps.keyed_writes import Outcome
 from remuda.member.queries.constant_rows import constant_rows
 from remuda.member.sessions.replanning import told
-from remuda.member.sessions.statement import Statement
+from remuda.member.sessions.statement import Statement, too_late
 from remuda.member.statements.query_history import QueryHistory
-from remuda.member.statements.write_statements import KeyedStatements, too_late
+from remuda.member.statements.write_statements import KeyedStatements
 from remuda.planner.constant_read import ConstantRead
 from remuda.session.answer_form import AnswerForm
 from remuda.session.parameters import clock_values

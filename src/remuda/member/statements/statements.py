@@ -37,6 +37,7 @@ from remuda.member.sequences.states import Sequences
 from remuda.member.sessions.advisory_calls import AdvisoryCalls
 from remuda.member.sessions.client_table import ClientTable
 from remuda.member.sessions.cursor_statements import CursorStatements, QueriesOfCursors
+from remuda.member.sessions.few_rows import FewRows
 from remuda.member.sessions.keys import KeyReader
 from remuda.member.sessions.notification_statements import NotificationStatements
 from remuda.member.sessions.open_transaction import OpenTransaction
@@ -150,7 +151,8 @@ class Statements(Wing):
         core.listeners.late_report.add(self.history.reported)
         core.listeners.query_ended.add(self.gate.ended)
         self.uniques = UniqueChecks(core, membership, catalog, plans, self._runs, queries)
-        own = TransactionChanges(core, transactions, keys, self.uniques)
+        few = self._few = FewRows(core, keys, reads.by_index)
+        own = TransactionChanges(core, transactions, keys, self.uniques, few)
         alone = ImplicitTransactions(core, queries, transactions)
         drawing = Drawing(core, self.sequences)
         keyed = KeyedStatements(core, self.by_key, drawing)
@@ -482,6 +484,11 @@ class Statements(Wing):
             self.spark.begin(there, results, lambda: self._cursor_finished(statement, there.query))
             return
         statement.progress.only_reads = True
+        if self._few.takes(statement, query):
+            found = await self._few.columns(statement, query, values)
+            if found is not None:
+                self._paged(statement, query.shape, [found])
+                return
         run = self._fresh(statement)
         start = await self._runs.start(run, query, values, statement.page_rows)
         client = self._clients.get(statement.channel)
@@ -552,10 +559,13 @@ class Statements(Wing):
             self._answer_change(statement, found, changed_by(found, row))
 
     def _answer_change(self, statement: Statement, found: PlannedChange, changed: Changed) -> None:
-        results = self._results(statement, found.shape)
-        results.pages(changed.returned, statement.page_rows)
         tag = found.verb if found.answer is None else "SELECT"
-        results.finish(tag=tag, affected_rows=changed.rows)
+        self._paged(statement, found.shape, changed.returned, tag=tag, affected_rows=changed.rows)
+
+    def _paged(self, statement: Statement, shape: ResultShape, pages: Any, **end: Any) -> None:
+        results = self._results(statement, shape)
+        results.pages(pages, statement.page_rows)
+        results.finish(**end)
         self.closed(statement)
 
     async def _act(
@@ -570,10 +580,7 @@ class Statements(Wing):
         await self._notifications.acted(statement, found, rows)
         shape, session = await acted(statement, found, shape, rows, self._transactions.set)
         statement.check()  # it may have been among those that it has ended
-        results = self._results(statement, shape)
-        results.pages(rows, statement.page_rows)
-        results.finish(session=self._clients.keep(statement, session))
-        self.closed(statement)
+        self._paged(statement, shape, rows, session=self._clients.keep(statement, session))
 
     # --- state --------------------------------------------------------------------------------
 

@@ -19,6 +19,7 @@ from remuda.errors import LimitExceeded, SerializationFailure
 from remuda.execution.memory import Reservation
 from remuda.member.base.core import Core
 from remuda.member.commits.writes import SEARCHED_MAX
+from remuda.member.sessions.few_rows import FewRows
 from remuda.member.sessions.keys import KeyReader
 from remuda.member.sessions.open_transaction import BLIND, OpenTransaction
 from remuda.member.sessions.session import TransactionSessions
@@ -121,7 +122,10 @@ class TransactionChanges:
         sessions: TransactionSessions,
         keys: KeyReader,
         uniques: UniqueChecks,
+        few: FewRows,
     ) -> None:
+        """``few`` gives the rows of the statements that read few."""
+        self.few = few
         self._core = core
         self._sessions = sessions
         self._keys = keys

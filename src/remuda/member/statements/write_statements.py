@@ -14,7 +14,7 @@ import pyarrow as pa
 from remuda.datatypes.arrow import engine_schema
 from remuda.datatypes.schema import PG_TEMP, MapSchema
 from remuda.datatypes.values import PhysicalValue, values_to_array
-from remuda.errors import QueryTimeout, RemudaError, ViewChanged
+from remuda.errors import RemudaError, ViewChanged
 from remuda.execution.context import FragmentProfile
 from remuda.execution.memory import Reservation
 from remuda.member.base.core import Core
@@ -25,7 +25,7 @@ from remuda.member.maps.keyed_writes import KeyedWrites, Outcome
 from remuda.member.queries.fragments import statement_account
 from remuda.member.queries.queries import Queries
 from remuda.member.sequences.drawing import Drawing
-from remuda.member.sessions.statement import Statement
+from remuda.member.sessions.statement import Statement, too_late
 from remuda.member.statements.changes import Answer as ChangeAnswer
 from remuda.member.statements.changes import Changed, Changes, Source
 from remuda.member.statements.implicit_transactions import ImplicitTransactions
@@ -41,7 +41,12 @@ from remuda.session.answers import Answer
 from remuda.session.explaining import explained
 from remuda.session.keyed_writes import KeyedPlan
 from remuda.session.parameters import clock_values
-from remuda.session.planning import PlannedChange, PlannedExplain, PlannedInsert
+from remuda.session.planning import (
+    PlannedChange,
+    PlannedExplain,
+    PlannedInsert,
+    PlannedQuery,
+)
 from remuda.transaction.own_writes import Row
 
 
@@ -162,6 +167,10 @@ class KeyedStatements:
             progress.wait_ended(self._core.world.clock.monotonic())
 
 
+async def _page_of(columns: list[pa.Array]) -> AsyncGenerator[pa.RecordBatch]:
+    yield pa.record_batch(columns, names=[str(place) for place in range(len(columns))])
+
+
 def changed_by(found: PlannedChange, row: Row | None) -> Changed:
     """``row`` is the owner's answer."""
     rows = () if row is None else (row,)
@@ -173,11 +182,6 @@ def changed_by(found: PlannedChange, row: Row | None) -> Changed:
         ]
         changed.keep(columns, 0)
     return changed
-
-
-def too_late(statement: Statement) -> None:
-    """Its timeout is over: have it end."""
-    statement.error = QueryTimeout(f"the query did not end within {statement.timeout:g} s")
 
 
 def _is_own(found: PlannedInsert | PlannedChange) -> bool:
@@ -254,17 +258,33 @@ class WriteStatements:
         statement.progress.attempts()
         if profiles is not None:
             profiles.clear()
-        start = await self._runs.start(statement, found.source, values, INTERNAL_PAGE_ROWS)
-        start = replace(start, analyze=profiles is not None)
-        pages = gathered(
-            self._runs.pages(statement, start, profiles if profiles is not None else [])
-        )
+        pages = await self._short(statement, found.source, values, profiles)
+        if pages is None:
+            start = await self._runs.start(statement, found.source, values, INTERNAL_PAGE_ROWS)
+            start = replace(start, analyze=profiles is not None)
+            pages = gathered(
+                self._runs.pages(statement, start, profiles if profiles is not None else [])
+            )
         own = statement.transaction
         if own is not None and own.implicit:
             pages = await refuse_many(pages)
         return await self.insert_pages(
             statement, found.schema, pages, insert_only=found.insert_only
         )
+
+    async def _short(
+        self,
+        statement: Statement,
+        source: PlannedQuery,
+        values: tuple[PhysicalValue, ...],
+        profiles: list[FragmentProfile] | None,
+    ) -> AsyncGenerator[pa.RecordBatch] | None:
+        """The rows of ``source``, if a transaction reads them in the short way; None: not so. With
+        ``profiles`` in the general way, whose operators have figures."""
+        if profiles is not None or not self._own.few.takes(statement, source):
+            return None
+        columns = await self._own.few.columns(statement, source, values)
+        return None if columns is None else _page_of(columns)
 
     async def insert_pages(
         self,
@@ -347,6 +367,10 @@ class WriteStatements:
             statement.attempt = run.query
             statement.progress.begins()
             statement.progress.attempts()
+            few = await self._short(run, found.source, values, profiles)
+            if few is not None:
+                assert run.read_timestamp is not None
+                return run.read_timestamp, few
             start = await self._runs.start(run, found.source, values, INTERNAL_PAGE_ROWS)
             statement.check()
             start = replace(start, analyze=profiles is not None)
@@ -356,7 +380,8 @@ class WriteStatements:
             pages = self._runs.pages(run, start, profiles if profiles is not None else [])
             return start.read_timestamp, gathered(pages)
 
-        await self._runs.admit(statement, found.source, values)
+        if profiles is not None or not self._own.few.takes(statement, found.source):
+            await self._runs.admit(statement, found.source, values)
         held = Reservation(statement_account(self._core), found.verb)
         statement.progress.on_closed.append(held.clear)  # rows of RETURNING go to the client first
         try:

@@ -58,8 +58,9 @@ FETCH = 20.0
 """Fetching a row from where it lies."""
 ORDERED = 400.0
 """Taking an entry in the order of the index: merging runs, putting rows back in order."""
-UNKNOWN_RANGE = 0.9
-"""A range of parameters costs no more than this share of a scan."""
+AT_MOST = 0.9
+"""A range of parameters, and a value of a unique index, cost no more than this share of a scan. For
+the value there is a short way without operators, and the map may grow while the plan is kept."""
 BITMAP_ROW = 0.3
 """A bitmap index looks at one bit for each row of the map."""
 COMBINED_ROWS = 500.0
@@ -101,9 +102,9 @@ def implement_index_scan(
         where = natural(search, operator)
         cost = SCAN_START + fixed + search.model.on_one(spread, where)
         cost += tests * search.model.on_one(_left(base, path.served), where)
-        if _depends_on_values(path.access):
+        if path.single or _depends_on_values(path.access):
             everything = SCAN_START + search.model.on_one(base.rows, where) * (SCAN + tests)
-            cost = min(cost, UNKNOWN_RANGE * everything)
+            cost = min(cost, AT_MOST * everything)
         yield Candidate(group, step, (), where, cost, group.estimate.rows)
         if where is REPLICATED and required.placement is Placement.PARTITIONED:
             own = ScanStep(scan, operator.condition, True, path.access)

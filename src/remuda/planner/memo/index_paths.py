@@ -67,12 +67,14 @@ class Term:
 @dataclass(frozen=True, slots=True)
 class IndexPath:
     """``served``: the conjuncts that the index looks at, together. ``fixed`` is the number of its
-    first columns that have one value throughout; ``choices`` counts the points and ranges."""
+    first columns that have one value throughout; ``choices`` counts the points and ranges.
+    ``single``: one row has the values at most, however many the map has."""
 
     access: IndexAccess
     served: Expression
     choices: int
     fixed: int = 0
+    single: bool = False
 
 
 def index_paths(
@@ -361,7 +363,8 @@ def _path(schema: MapSchema, index: IndexDefinition, terms: Sequence[Term]) -> I
     probe = IndexProbe(index.name, index.index_id, index.names, tuple(choices))
     together = conjunction(tuple(part for source in served for part in conjuncts(source)))
     assert together is not None
-    return IndexPath(probe, together, len(choices), fixed)
+    single = index.unique and fixed == len(index.columns) and IndexEqual(None) not in choices[0]
+    return IndexPath(probe, together, len(choices), fixed, single)
 
 
 def _negated(index: IndexDefinition, term: Term) -> IndexPath:
