@@ -29,7 +29,7 @@ class ErrorSubject:
 
 @dataclass(frozen=True, slots=True)
 class ErrorReport:
-    """An error as plain data: what crosses the wire."""
+    """An error as plain data, as it crosses the wire."""
 
     kind: str
     sqlstate: str

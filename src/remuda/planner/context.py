@@ -1,4 +1,4 @@
-"""What a planning run is given: ports and facts, all injected."""
+"""The inputs of a planning run: ports and facts, all injected."""
 
 from __future__ import annotations
 

@@ -99,7 +99,8 @@ SIMPLIFY: tuple[Rule, ...] = (
 """To the fixed point, in this order at each node, inputs first."""
 
 DERIVE: tuple[Rule, ...] = (DERIVE_FILTERS_FROM_OR, LIST_VALUES)
-"""Once over the tree: what it derives is implied by what stays, so it could be derived for ever."""
+"""Once over the tree: what it derives follows from the conditions that stay, so it could be derived
+for ever."""
 
 FINISH: tuple[Rule, ...] = (
     *SIMPLIFY,

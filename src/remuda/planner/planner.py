@@ -95,7 +95,7 @@ def _plan(logical: Logical, context: PlanningContext, memo: Memo) -> PhysicalPla
 
 
 def _finished(shared: SharedPlan, rewriting: Rewriting) -> SharedPlan:
-    """Later definitions read earlier ones, so what is used is known from the last one on."""
+    """Later definitions read earlier ones, so the used columns are known from the last one on."""
     readers = [finished(shared.root, rewriting)]
     for number in reversed(range(len(shared.definitions))):
         definition = narrowed(shared.definitions[number], number, readers)

@@ -50,7 +50,7 @@ _FIELDS = {
     Sort: {"output", "input", "keys", "limit", "offset"},
     Union: {"output", "inputs"},
 }
-"""What is compared of a node; nodes of other types, or with other fields, equal nothing."""
+"""The compared fields of a node; nodes of other types, or with other fields, equal nothing."""
 
 Names = dict[ColumnId, OutputColumn]
 
@@ -192,7 +192,7 @@ class _Fingerprints:
 
 
 def _content(node: Logical, names: Names, places: dict[ColumnId, int]) -> Hashable | None:
-    """What ``node`` does, with its input's columns by place."""
+    """The work of ``node``, with its input's columns by place."""
     match node:
         case Scan(schema=schema, positions=positions):
             return (schema.map_id, schema.version, positions)

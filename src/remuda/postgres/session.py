@@ -205,8 +205,8 @@ class Session:
     def turn(self, reader: Reader) -> Turn | None:
         """The short way of messages that need no portal: taken in one piece, and answered in one by
         ``turned`` or ``turn_failed``, or put back by ``declined``, after which ``step`` takes the
-        same messages one by one. None: ``step`` takes the messages that are here, and whatever is
-        not in order."""
+        same messages one by one. None: ``step`` takes the messages that are here, and those that
+        are not in order."""
         if self.busy or self._ended or self.status != IDLE or self._skipping:
             return None
         if self._implicit or self._portals:

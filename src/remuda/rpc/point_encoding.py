@@ -2,8 +2,8 @@
 
 Building a message field by field and serializing it costs several times more than joining a few
 bytes, and these are small, of one form, and on the path of every get, put and read by key. A
-message may be put together from parts, because protobuf reads concatenated messages as one: what
-does not change from request to request is serialized once.
+message may be put together from parts, because protobuf reads concatenated messages as one: the
+part that does not change from request to request is serialized once.
 """
 
 from __future__ import annotations

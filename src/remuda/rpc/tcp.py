@@ -24,7 +24,7 @@ def prepare(sock: Options) -> None:
     whose machine loses its power or its network says no goodbye. Without probes a member would
     keep its connection for ever, and the locks of its transaction until that times out. The
     kernel of the peer answers them, so a client may be idle, or frozen, for as long as it likes.
-    What is sent to a peer that is gone already ends the connection later, when the kernel has
+    A message to a peer that is gone already ends the connection later, when the kernel has
     repeated it often enough (Linux: 15 minutes): TCP_USER_TIMEOUT would be quicker, but also ends
     connections whose reader is slow, but alive.
     """

@@ -18,8 +18,9 @@ from remuda.transaction.states import BackupPrepare, Effect, Send, State, made
 class AloneParts(PartTable):
     def prepare_alone(self, address: Address, work: object, timestamp: int) -> list[Effect]:
         """This member is near member and primary of a transaction of one part, and has validated
-        and registered it in this very step: what a Prepare in one phase and ``prepared_here`` do.
-        Without backups nothing is left to ask: ``settle_alone`` follows in the same step."""
+        and registered it in this very step: the same as a Prepare in one phase and
+        ``prepared_here``. Without backups nothing is left to ask: ``settle_alone`` follows in the
+        same step."""
         transaction, partition = address
         part = self._parts[address] = Part(State.PREPARING, (partition,), work, True, timestamp)
         backups = self.layout.backups(partition)

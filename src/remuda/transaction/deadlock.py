@@ -9,9 +9,9 @@ A transaction that has waited for a while sends probes along the edges "waits fo
 A probe that comes back to T1 has found a circle. Its youngest transaction is the victim: it has
 done the least, and all who find the circle pick the same one. A member lets a transaction be passed
 once in each round of probes, so a round takes as many messages as there are edges, not as many as
-there are paths. What is lost is sent again with the next round, while T1 still waits. A circle that
-a release has just opened may still be reported: the victim's rollback is then unnecessary, never
-wrong.
+there are paths. A lost message is sent again with the next round, while T1 still waits. A circle
+that a release has just opened may still be reported: the victim's rollback is then unnecessary,
+never wrong.
 """
 
 from __future__ import annotations

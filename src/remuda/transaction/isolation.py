@@ -1,4 +1,4 @@
-"""What a transaction may see of others, by the names of the SQL standard."""
+"""Isolation levels: how much a transaction may see of others, by the names of the SQL standard."""
 
 from __future__ import annotations
 
@@ -30,17 +30,17 @@ class Isolation(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Modes:
-    """What BEGIN and SET TRANSACTION say; None: nothing."""
+    """The modes that BEGIN and SET TRANSACTION name; None: not named."""
 
     isolation: Isolation | None = None
     read_only: bool | None = None
     pessimistic: bool | None = None
-    """Whether it locks what it writes, and what it gets by key, before."""
+    """Whether it locks the keys that it writes, and those that it gets by key, before."""
     deferrable: bool | None = None
     """Kept and shown only: a snapshot is always safe to read, so no transaction waits for one."""
 
     def over(self, other: Modes) -> Modes:
-        """What this says, and ``other`` where this says nothing."""
+        """These modes, and those of ``other`` where these name none."""
         return Modes(
             self.isolation or other.isolation,
             other.read_only if self.read_only is None else self.read_only,

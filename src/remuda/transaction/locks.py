@@ -25,7 +25,7 @@ class Mode(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Granted(Generic[T, K]):
-    """What has been waited for is there."""
+    """The lock that was waited for is granted."""
 
     transaction: T
     key: K
@@ -38,7 +38,7 @@ class _Lock(Generic[T]):
     waiting: list[tuple[T, Mode]] = field(default_factory=list)
 
     def obstacles(self, transaction: T, mode: Mode, before: int) -> list[T]:
-        """Who stands in the way of a request that only the first ``before`` waiters precede."""
+        """The owners in the way of a request that only the first ``before`` waiters precede."""
         ahead = [*self.holders.items(), *self.waiting[:before]]
         return [
             other
@@ -113,7 +113,7 @@ class LockTable(Generic[T, K]):
 
     @property
     def transactions(self) -> frozenset[T]:
-        """Who holds something or waits."""
+        """The owners that hold something or wait."""
         return frozenset(self._held) | frozenset(self._awaited)
 
     def _serve(self, key: K, lock: _Lock[T]) -> list[Granted[T, K]]:

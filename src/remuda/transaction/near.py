@@ -47,7 +47,7 @@ from remuda.transaction.states import (
 )
 
 PAUSE_MAX: Final = 8
-"""The longest pause between two sendings, in first ones: whoever is slow is not helped by more."""
+"""The longest pause between two sendings, in first ones: more of them do not help a slow member."""
 
 
 class Near:
@@ -136,8 +136,8 @@ class Near:
         return self._decided(now, timestamp)
 
     def committed_alone(self, timestamp: int) -> Report | None:
-        """All copies of the part that this member has prepared by itself have committed: what a
-        vote says that has committed."""
+        """All copies of the part that this member has prepared by itself have committed, as a vote
+        says that tells of a commit."""
         if self.state is not State.PREPARING or self._reported:
             return None
         self.state, self.commit_timestamp = State.COMMITTED, timestamp
@@ -318,7 +318,7 @@ class Near:
         return self._send(now)
 
     def _send(self, now: float) -> list[Effect]:
-        """What is not answered yet."""
+        """The messages that are not answered yet."""
         self._sent = now
         if self._wish is not None and self.state is State.PREPARING:
             return self._inquire()

@@ -33,7 +33,7 @@ def canonical_key(key: Key) -> Key:
 
 
 def size_of(key: Key, row: Row | None) -> int:
-    """What an entry takes in memory, roughly."""
+    """The memory of an entry in bytes, roughly."""
     size = _ENTRY_SIZE
     for value in key if row is None else (*key, *row):
         size += _VALUE_SIZE
@@ -69,7 +69,7 @@ class OwnWrites:
         self.bytes = 0
         self._size_max = size_max
         self._log: list[tuple[int, Key, Written | None]] = []
-        """What was there before each write: None for nothing."""
+        """The entry before each write: None if there was none."""
         self._savepoints: list[tuple[str, int]] = []
 
     @property
@@ -154,7 +154,7 @@ class OwnWrites:
         del self._savepoints[place + 1 :]
 
     def release(self, name: str) -> None:
-        """Forget it and later ones; what was written stays. UndefinedSavepoint."""
+        """Forget it and later ones; the writes stay. UndefinedSavepoint."""
         del self._savepoints[self._find(name) :]
 
     def _find(self, name: str) -> int:

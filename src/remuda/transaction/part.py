@@ -1,4 +1,4 @@
-"""What a member knows of one part of a transaction (``transaction.parts``). Pure."""
+"""A member's knowledge of one part of a transaction (``transaction.parts``). Pure."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ ROUND_LAST: Final = 8
 
 @dataclass(slots=True)
 class Part:
-    """What a member knows of a part; ``state`` is PREPARING, PREPARED, COMMITTED or ROLLED_BACK."""
+    """A member's knowledge of a part; ``state`` is PREPARING, PREPARED, COMMITTED or
+    ROLLED_BACK."""
 
     state: State
     partitions: tuple[int, ...] = ()
@@ -38,9 +39,9 @@ class Part:
     settled: bool = False
     """All backups have."""
     to_tell: dict[Message, int] = field(default_factory=dict)
-    """What waits, for whom, until it is settled."""
+    """The answers that wait until it is settled, and for whom."""
     told: dict[int, Told] = field(default_factory=dict)
-    """In a recovery: what the primaries of the other parts have said."""
+    """In a recovery: the answers of the primaries of the other parts."""
     rounds: int = 0
     """Of sending again, since it has come or ended."""
     promised: bool = False

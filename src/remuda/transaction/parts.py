@@ -1,7 +1,7 @@
 """The parts of transactions on a member that keeps their partitions (design rule 17). Pure.
 
-A part is prepared by the primary of its partition and kept by the backups; whoever is promoted goes
-on with what it has kept. The life of a part::
+A part is prepared by the primary of its partition and kept by the backups; a backup that is
+promoted goes on with the parts that it has kept. The life of a part::
 
     (unknown) --validated here, or kept--> PREPARING --all backups keep it--> PREPARED
     PREPARED --Finish--> COMMITTED or ROLLED_BACK, then the backups, then the answer
@@ -11,10 +11,11 @@ on with what it has kept. The life of a part::
 A part is *settled* when all backups have it in its state; before that nobody else is told of it.
 
 When the near member is lost, each member that is the primary of prepared parts asks the primaries
-of all others, and tells them how it ended. Who has not prepared its part rolls it back on all its
-copies before it says so; so either all parts are prepared, or somebody has finished, or one will
-never be prepared, and everyone who asks finds the same. While a partition is unreachable, nobody
-knows what its copies know: what is in doubt stays so, and ends are kept for whoever comes back.
+of all others, and tells them how it ended. A primary that has not prepared its part rolls it back
+on all its copies before it says so; so either all parts are prepared, or somebody has finished, or
+one will never be prepared, and everyone who asks finds the same. While a partition is unreachable,
+nobody knows what its copies know: parts that are in doubt stay so, and ends are kept for members
+that come back.
 
 A timestamp holds for as long as its primary is the primary. A backup that is promoted after a third
 member was the primary does not know whether that one knew of the part: if not, it has served reads
@@ -65,7 +66,7 @@ __all__ = ["Address", "Parts"]
 
 
 class Parts(LastParts):
-    """What happens to the parts on member ``me``."""
+    """The life of the parts on member ``me``."""
 
     # --- events -------------------------------------------------------------------------------
 
@@ -188,7 +189,7 @@ class Parts(LastParts):
         those that began at ``in_doubt``.
 
         Everywhere is every copy of its partitions. A member that had one until it was moved was not
-        told the end: what it still holds is let go, not applied."""
+        told the end: the parts that it still holds are let go, not applied."""
         self._forgotten[near] = max(below, self._forgotten.get(near, 0))
         self._unfinished[near] = in_doubt
         gone = [
@@ -206,7 +207,7 @@ class Parts(LastParts):
         return out
 
     def let_go(self, partitions: Collection[int]) -> list[Effect]:
-        """This member is about to get new copies of these partitions: what it knows of parts from
+        """This member is about to get new copies of these partitions. Its knowledge of parts from
         the time of former copies is out of date, and must not be applied to the new ones."""
         gone = [address for address in self._parts if address[1] in partitions]
         out: list[Effect] = []

@@ -21,12 +21,12 @@ nothing else is written to it anywhere, so each participant can compare its rows
 others. One that finds a value twice refuses.
 
 When the coordinator is lost (it never comes back: a restarted process is another member), the
-participants decide among themselves, after Skeen's cooperative termination: whoever asks or is
-asked takes no decision from the old coordinator any more (the fence), and everyone asks everyone.
-The commit stands if one of them has committed. It also stands if nobody has aborted, all backups
-that are left keep it, and a copy of every part is left: a lost primary may have committed, and
-shown it to readers. Otherwise it is aborted: then no backup has committed that could be left, and
-the coordinator, which answers the user only after every live participant has finished, has told
+participants decide among themselves, after Skeen's cooperative termination: a member that asks or
+is asked takes no decision from the old coordinator any more (the fence), and everyone asks
+everyone. The commit stands if one of them has committed. It also stands if nobody has aborted, all
+backups that are left keep it, and a copy of every part is left: a lost primary may have committed,
+and shown it to readers. Otherwise it is aborted: then no backup has committed that could be left,
+and the coordinator, which answers the user only after every live participant has finished, has told
 nobody of a commit.
 
 While a part has no copy left and a lost member may bring one back, nothing is decided: that member
@@ -190,7 +190,7 @@ class Participant:
         self.parts: Parts = ()
         self.prepare_timestamp = 0
         self.kept_timestamp: int | None = None
-        """What the commit timestamp will be, known to those who keep backups."""
+        """The future commit timestamp, known to those who keep backups."""
         self.commit_timestamp: int | None = None
         self.rows = 0
         self._refusal: RemudaError | None = None
@@ -213,7 +213,7 @@ class Participant:
 
     @property
     def lowest_timestamp(self) -> int:
-        """What was prepared here may commit at this timestamp or later."""
+        """The job that was prepared here may commit at this timestamp or later."""
         return min(filter(None, (self.prepare_timestamp, self.kept_timestamp)), default=0)
 
     @property
@@ -223,7 +223,8 @@ class Participant:
 
     @property
     def outcome(self) -> tuple[Outcome, int | None]:
-        """What this member knows once it was asked to prepare or keep, and the commit timestamp."""
+        """The state of this member once it was asked to prepare or keep, and the commit
+        timestamp."""
         match self.phase:
             case ParticipantPhase.COMMITTED:
                 return Outcome.COMMITTED, self.commit_timestamp
@@ -358,7 +359,7 @@ class Participant:
         return []
 
     def _others(self) -> set[int]:
-        """Who must answer."""
+        """The members that must answer."""
         asked = {*self.participants, self.coordinator} - {self.member, None} - self._lost
         return {member for member in asked if member is not None}
 
@@ -375,7 +376,7 @@ class Participant:
         return [AskStatus(member, self._round, lost) for member in sorted(waiting)]
 
     def _status(self, now: float, member: int, lost: tuple[int, ...]) -> list[Effect]:
-        """What is answered before anything else: an answer must not tell of what it causes."""
+        """Answers that go out before anything else: an answer must not tell of its own effects."""
         news = not self._lost.issuperset(lost)
         self._lost = self._lost.union(lost)
         effects: list[Effect] = []

@@ -1,4 +1,4 @@
-"""What the machines of ``transaction.staged_commit`` are told, and what they want done."""
+"""The events and effects of the machines of ``transaction.staged_commit``."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from remuda.errors import JobInterrupted, RemudaError
 
 
 class Outcome(Enum):
-    """What a participant says about a commit when the coordinator is lost."""
+    """A participant's word about a commit when the coordinator is lost."""
 
     UNKNOWN = "unknown"
     PREPARED = "prepared"
@@ -178,8 +178,8 @@ class Awaiting:
 
 @dataclass(frozen=True, slots=True)
 class DonorTold:
-    """To a participant: what a donor says, a former member that was chosen to bring back its copy.
-    All members of the view know who was chosen."""
+    """To a participant: the word of a donor, a former member that was chosen to bring back its
+    copy. All members of the view know who was chosen."""
 
     member: int
     outcome: Outcome
@@ -195,7 +195,7 @@ class Adopted:
 
 @dataclass(frozen=True, slots=True)
 class StatusTold:
-    """To a participant: what another one knows, in answer to the question of ``round``."""
+    """To a participant: the knowledge of another one, in answer to the question of ``round``."""
 
     member: int
     outcome: Outcome

@@ -1,8 +1,8 @@
-"""Identities and states of transactions, and what their members say to each other. Pure.
+"""Identities and states of transactions, and the messages between their members. Pure.
 
 Names of states are Ignite's. The unit that prepares, commits and is kept by backups is the *part*:
-what a transaction reads and writes in one partition. Members come and go between two messages, so
-parts are addressed by partition, and whoever is its primary in the current view takes the message.
+all that a transaction reads and writes in one partition. Members come and go between two messages,
+so parts are addressed by partition, and its primary in the current view takes the message.
 
 Names, messages and effects are named tuples: a commit makes some forty of them and looks names up a
 hundred times, and dataclasses that are frozen take several times as long for both. Do not compare
@@ -63,7 +63,7 @@ def parse_transaction_id(text: str) -> TransactionId:
 
 
 class Layout(Protocol):
-    """Who keeps which partition in a view."""
+    """The copies of each partition in a view."""
 
     @property
     def number(self) -> int: ...
@@ -72,7 +72,8 @@ class Layout(Protocol):
         """None: no member has a copy."""
 
     def unreachable(self, partition: int, /) -> bool:
-        """Whether no member has a copy, and one may come back: what is in doubt there stays so."""
+        """Whether no member has a copy, and one may come back: parts that are in doubt there stay
+        so."""
 
     def backups(self, partition: int, /) -> tuple[int, ...]:
         """The synchronous ones."""
@@ -122,8 +123,9 @@ class Vote(NamedTuple):
 
 
 class Finish(NamedTuple):
-    """Near, or whoever recovers, to primary: commit at ``timestamp``, or roll back (None).
-    ``copies``: backups that have committed it already; said by the near member to itself only."""
+    """The near member, or one that recovers, to the primary: commit at ``timestamp``, or roll back
+    (None). ``copies``: backups that have committed it already; said by the near member to itself
+    only."""
 
     transaction: TransactionId
     partition: int
@@ -254,8 +256,8 @@ class BackupForget(NamedTuple):
 
 
 class Inquire(NamedTuple):
-    """When the near member is lost, primary to primary: what of this part? Whoever has not prepared
-    it never will. Also backup to primary, of their own part."""
+    """When the near member is lost, primary to primary: what of this part? A member that has not
+    prepared it never will. Also backup to primary, of their own part."""
 
     transaction: TransactionId
     partition: int
@@ -305,7 +307,7 @@ ToNear = Vote | Finished | KeptAll | Told
 
 
 class GivenPart(NamedTuple):
-    """What a donor knows of a part, for the member that gets its copy of the partition. ``state``
+    """A donor's knowledge of a part, for the member that gets its copy of the partition. ``state``
     is PREPARED, COMMITTED or ROLLED_BACK; ``timestamp`` that of its commit, or of its preparation.
     """
 
@@ -354,12 +356,13 @@ class KeepHere(NamedTuple):
 
 
 class ResolveHere(NamedTuple):
-    """Make the part's writes visible at ``timestamp``, or drop them (None). What it has read is not
-    locked any more; what it has written, when it commits, until ``SettledHere``.
+    """Make the part's writes visible at ``timestamp``, or drop them (None). The keys that it has
+    read are not locked any more; those that it has written are locked until ``SettledHere`` if it
+    commits.
 
     ``partitions``: those of the whole transaction; none: this copy of the partition is void,
-    however the part ends. Whoever carries this out may not ask the machine: it may have forgotten
-    the part in the same step."""
+    however the part ends. The shell that carries this out may not ask the machine: it may have
+    forgotten the part in the same step."""
 
     transaction: TransactionId
     partition: int

@@ -1,8 +1,8 @@
 """``ChangeRanges``: the changes of a map between two places in their order, any number of times.
 
 Changes have one order on every member: timestamp, partition, hash of the key. So one place says how
-far a whole map has been read, and what lies between two places is always the same, whoever has the
-partitions by then.
+far a whole map has been read, and what lies between two places is always the same, whichever
+members have the partitions by then.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _Order = tuple[npt.NDArray[np.int64], npt.NDArray[np.uint16], npt.NDArray[np.uin
 
 class ChangeRanges:
     """Of the map ``name``, which has the id ``map_id`` (0: whichever has the name now). Errors:
-    ChangesExpired, UndefinedMap, InsufficientPrivilege, and what a lost cluster raises."""
+    ChangesExpired, UndefinedMap, InsufficientPrivilege, and those of a lost cluster."""
 
     def __init__(self, core: Core, name: str, map_id: int = 0) -> None:
         self._core = core
@@ -91,8 +91,8 @@ class ChangeRanges:
     async def read(
         self, start: Place, end: Place, partitions: Sequence[int], rows: int = CHANGES_STREAM_ROWS
     ) -> AsyncGenerator[pa.RecordBatch]:
-        """What has happened in some partitions after ``start``, up to and with ``end``; the changes
-        of each key in their order."""
+        """The changes of some partitions after ``start``, up to and with ``end``; those of each key
+        in their order."""
         positions = FeedPositions.after(start, partitions)
         async for page in self._pages(self._rows, positions, end, rows):
             for batch in page.batches:

@@ -52,7 +52,7 @@ class ChangeStream:
     timestamp of the commit) and ``_before`` (a struct; NULL of what was not there). The changes of
     one key come in the order of their commits, each exactly once, whatever becomes of the members.
     A stream that is resumed at a ``position`` goes on after the batch that was handed out last.
-    Who reads too slowly waits for nothing and holds nobody up; when changes are gone before they
+    A slow reader waits for nothing and holds nobody up; when changes are gone before they
     were read, reading raises ChangesExpired, which says since when there are some.
     """
 
@@ -120,8 +120,8 @@ class ChangeStream:
 
     @property
     def position(self) -> dict[str, Any]:
-        """What a stream is to begin at, to go on after the last batch that was handed out. JSON
-        holds it. In the middle of a snapshot: at the begin of that snapshot."""
+        """The place where another stream begins to go on after the last batch that was handed out.
+        JSON holds it. In the middle of a snapshot: at the begin of that snapshot."""
         reading = self._snapshot is not None
         return position_document(self._map_id, None if reading else self._told, self._snapshot)
 

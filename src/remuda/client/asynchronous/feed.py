@@ -112,7 +112,7 @@ class Feed:
 
     async def open(self, positions: FeedPositions | None = None, map_id: int = 0) -> int:
         """Begin now, or at ``positions`` of the map with this id: returns the timestamp of now,
-        after which every change is told in any case. Every primary has heard of it, so whatever is
+        after which every change is told in any case. Every primary has heard of it, so all that is
         written from now on comes later. Raises what a wrong query raises, InsufficientPrivilege,
         LimitExceeded, ChangesExpired, and when the cluster does not answer."""
         core = self._core

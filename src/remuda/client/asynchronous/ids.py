@@ -43,8 +43,8 @@ class Blocks:
         self._size = checked_block(block)
 
     async def take(self) -> list[int]:
-        """The next block. Raises UndefinedMap, WrongObjectType, InsufficientPrivilege, and what
-        statements raise."""
+        """The next block. Raises UndefinedMap, WrongObjectType, InsufficientPrivilege, and the
+        errors of statements."""
         if not self._sequence:
             self._sequence = await self._found()
         rows = await self._sql(_TAKE, self._sequence, self._size)

@@ -29,10 +29,11 @@ class Listener(Generic[E]):
             async for event in changes:
                 print(event.kind, event.key, event.value)
 
-    It goes on when members are lost and partitions move: each change comes exactly once. Who reads
-    too slowly, or cannot reach the cluster, for longer than members keep changes (ten seconds) gets
-    an event GAP in place of what was missed. It ends with an error when that is for good: the map
-    was dropped, the right to read it was taken away, an expression of its condition failed.
+    It goes on when members are lost and partitions move: each change comes exactly once. A listener
+    that reads too slowly, or cannot reach the cluster, for longer than members keep changes (ten
+    seconds) gets an event GAP in place of those that it missed. It ends with an error when that is
+    for good: the map was dropped, the right to read it was taken away, an expression of its
+    condition failed.
     """
 
     def __init__(
@@ -155,7 +156,7 @@ class Listener(Generic[E]):
 async def watch(
     core: Core, text: str, params: tuple[Any, ...], initial: bool, buffer: int
 ) -> Listener[RowEvent]:
-    """What ``Client.watch`` does."""
+    """The work of ``Client.watch``."""
     listener = Listener(buffer, _row_events, _row_gap)
     text = statement_text(text)
     physical, types = parameters_of(one_sequence(params))

@@ -68,7 +68,7 @@ class _Unlike:
 
 
 def _inserted(text: str, count: int) -> tuple[str, list[int]] | None:
-    """What an INSERT of bare parameters begins with, and the number of the parameter that each of
+    """The beginning of an INSERT of bare parameters, and the number of the parameter that each of
     its columns gets; None for every other statement."""
     match = _INSERT.fullmatch(text)
     if match is None:

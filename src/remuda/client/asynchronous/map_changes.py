@@ -245,7 +245,7 @@ class ChangedEntries(Handle):
     async def _changing(
         self, ask: Callable[[Binding], Coroutine[Any, Any, T]], deadline: Deadline
     ) -> tuple[Binding, T]:
-        """``ask`` until somebody serves it: what may have run is not sent again."""
+        """``ask`` until a member serves it; a request that may have run is not sent again."""
         binding = await self._bound_now(deadline)
         tries: Tries | None = None
         while True:

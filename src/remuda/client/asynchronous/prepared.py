@@ -68,7 +68,7 @@ class Statement:
         return Cursor(await self.run(params, timeout))
 
     async def run(self, params: tuple[Any, ...], timeout: float | None) -> Reader:
-        """What a call does, without a cursor around its result."""
+        """A call without a cursor around its result."""
         values = one_sequence(params)
         # The values decide the types, as in ``Client.sql``; the member keeps a plan for each
         # combination of types that comes (``PlanCache``).

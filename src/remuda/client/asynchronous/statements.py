@@ -28,7 +28,7 @@ class Statements:
         self._headers = KnownHeaders()
 
     async def run(self, text: str, params: tuple[Any, ...], timeout: float | None) -> Reader:
-        """What ``Client.sql`` does."""
+        """The work of ``Client.sql``."""
         text = statement_text(text)
         values = one_sequence(params)
         physical, types = parameters_of(values)
@@ -49,7 +49,7 @@ class Statements:
     async def run_with(
         self, sql: str, params: Sequence[Any], options: RunOptions, member: int | None
     ) -> Reader:
-        """What ``Client.query`` does."""
+        """The work of ``Client.query``."""
         physical, types = parameters_of(params)
         text = statement_text(sql)
         return await self._core.execute(text, physical, types, options, member=member)

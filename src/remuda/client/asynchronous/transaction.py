@@ -66,11 +66,12 @@ AGAIN: Final = (
     MemberUnavailable,
     ConnectionBroken,
 )
-"""What a function that runs in a transaction is run again for, unless the outcome is unknown."""
+"""Errors after which a function that runs in a transaction is run again, unless the outcome is
+unknown."""
 _MOMENT: Final = 0.001
 """Seconds that a commit has at least: members refuse a time of none."""
 _GONE: Final = (ConnectionBroken, MemberUnavailable, UndefinedTransaction, TransactionTimeout)
-"""What a rollback meets when there is nothing left to roll back."""
+"""Errors of a rollback when there is nothing left to roll back."""
 _STATES: Final[dict[int, State]] = {
     user_pb2.ACTIVE: State.ACTIVE,
     user_pb2.SUSPENDED: State.SUSPENDED,
@@ -320,7 +321,7 @@ class Transaction:
         )
 
     async def run(self, text: str, params: tuple[Any, ...], timeout: float | None) -> Reader:
-        """What ``sql`` does, without a cursor around the result."""
+        """The work of ``sql``, without a cursor around the result."""
         text = statement_text(text)
         physical, types = parameters_of(one_sequence(params))
         options = NO_OPTIONS if timeout is None else RunOptions(timeout=timeout_seconds(timeout))
@@ -344,7 +345,7 @@ class Transaction:
 
     @property
     def core(self) -> TransactionCore:
-        """What its maps and statements use. NoActiveTransaction when it is not open."""
+        """The core that its maps and statements use. NoActiveTransaction when it is not open."""
         return self._open()
 
     async def __aenter__(self) -> Self:
@@ -408,8 +409,8 @@ def again(error: BaseException, state: State, attempt: int, attempts: int) -> bo
 
 
 def plain(result: T) -> T:
-    """What a function of the blocking ``run_transaction`` has returned. InputError for a coroutine:
-    nothing of it has run, and nothing would."""
+    """The value that a function of the blocking ``run_transaction`` has returned. InputError for a
+    coroutine: nothing of it has run, and nothing would."""
     if inspect.iscoroutine(result):
         result.close()
         raise InputError(
@@ -420,8 +421,8 @@ def plain(result: T) -> T:
 
 
 def to_await(result: Awaitable[T]) -> Awaitable[T]:
-    """What a function of the asyncio ``run_transaction`` has returned. InputError unless it can be
-    awaited."""
+    """The value that a function of the asyncio ``run_transaction`` has returned. InputError unless
+    it can be awaited."""
     if not inspect.isawaitable(result):
         raise InputError(
             f"the function of run_transaction must be a coroutine function; it returned {result!r}",

@@ -98,7 +98,7 @@ class Background:
             raise client_closed() from problem
 
     def close(self) -> None:
-        """End what is under way; whoever waits gets ConnectionBroken."""
+        """End the work that is under way; those that wait for it get ConnectionBroken."""
         if self._closed:
             return
         self._closed = True

@@ -1,5 +1,5 @@
 """``ChangeRanges``: the changes of a map between two places in their order, for a blocking
-program. What Spark reads streams with."""
+program. Spark reads streams with it."""
 
 from __future__ import annotations
 
@@ -46,5 +46,5 @@ class ChangeRanges:
     def read(
         self, start: Place, end: Place, partitions: Sequence[int], rows: int = CHANGES_STREAM_ROWS
     ) -> Iterator[pa.RecordBatch]:
-        """What has happened in some partitions after ``start``, up to and with ``end``."""
+        """The changes of some partitions after ``start``, up to and with ``end``."""
         return items(self._ranges.read(start, end, partitions, rows))

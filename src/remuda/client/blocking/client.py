@@ -174,7 +174,8 @@ class Client:
     def pipeline(self, *, in_flight: int = 256) -> Pipeline:
         """Requests of maps that do not wait for the answers of those before, over connections of
         their own; for a ``with`` statement, see ``Pipeline``. While ``in_flight`` requests have not
-        ended, the next one waits. Raises InputError in a transaction, and what ``connect`` raises.
+        ended, the next one waits. Raises InputError in a transaction, and the errors of
+        ``connect``.
         """
         return blocking.Pipeline(self._core, in_flight)
 
@@ -273,8 +274,8 @@ class Client:
         ``callback``; see ``Listener``.
 
         It may have expressions of the map's columns and a WHERE. A row that ceases to meet the
-        condition is told as removed. Raises NotSupported for other queries, and what ``sql``
-        raises.
+        condition is told as removed. Raises NotSupported for other queries, and the errors of
+        ``sql``.
         """
         return blocking.Listener(
             self._core,
@@ -325,8 +326,9 @@ class Client:
         **options: Any,
     ) -> T:
         """Call ``function(transaction)`` and commit; again from the start, after a growing pause,
-        when that meets a conflict or loses its member. What it returns. ``options`` are those of
-        ``transaction``. Not repeated when it is unknown whether the commit took place."""
+        when that meets a conflict or loses its member. Returns the value that the function has
+        returned. ``options`` are those of ``transaction``. Not repeated when it is unknown whether
+        the commit took place."""
         return blocking.run_transaction(
             self._core, lambda: self.transaction(**options), function, attempts
         )

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 class Cursor(Result):
     """Rows as they are asked for. Iterate it, fetch from it, or take it whole as Arrow or pandas;
-    whatever reads the Arrow C stream protocol (polars, DuckDB, pandas) takes it as it is.
+    libraries that read the Arrow C stream protocol (polars, DuckDB, pandas) take it as it is.
 
     A cursor that has not been read to its end holds one connection to a member and a few pages of
     rows there; ``close`` (or the end of a ``with`` block) cancels the rest. One thread at a time

@@ -31,11 +31,11 @@ class Listener(Generic[E]):
         listener = flights.listen(on_change)   # called in a thread of its own, event by event
         listener.stop()
 
-    It goes on when members are lost and partitions move: each change comes exactly once. Who reads
-    too slowly, or cannot reach the cluster, for longer than members keep changes (ten seconds) gets
-    an event GAP in place of what was missed. It ends with an error when that is for good: the map
-    was dropped, the right to read it was taken away, an expression of its condition failed. A
-    callback that raises is logged, and called for the next event.
+    It goes on when members are lost and partitions move: each change comes exactly once. A listener
+    that reads too slowly, or cannot reach the cluster, for longer than members keep changes (ten
+    seconds) gets an event GAP in place of those that it missed. It ends with an error when that is
+    for good: the map was dropped, the right to read it was taken away, an expression of its
+    condition failed. A callback that raises is logged, and called for the next event.
     """
 
     def __init__(

@@ -85,8 +85,8 @@ class SparkWork:
     def poll(
         self, member: int, service: Service, wait: float, free: int, running: Iterable[QueryId]
     ) -> News:
-        """What ``member`` has for this service; waits up to ``wait`` seconds for it. Raises
-        InsufficientPrivilege, and what a lost member raises."""
+        """The work that ``member`` has for this service; waits up to ``wait`` seconds for it.
+        Raises InsufficientPrivilege, and the errors of a lost member."""
         body = user_pb2.SparkPoll(service=service.name, wait=wait, free=free, cores=service.cores)
         body.running.extend(encode_query_id(query) for query in running)
 

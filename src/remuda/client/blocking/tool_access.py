@@ -1,4 +1,5 @@
-"""What Remuda's own tools (DB-API, gateway, Spark) need of a client beyond its public names."""
+"""The parts of a client beyond its public names that Remuda's own tools (DB-API, gateway, Spark)
+need."""
 
 from __future__ import annotations
 

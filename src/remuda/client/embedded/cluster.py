@@ -44,7 +44,7 @@ class Cluster(StartedCluster):
         super().__init__(tls)
         self._processes = tuple(processes)
         self.members = tuple(members)
-        """What each member said when it was ready: its number and its three addresses."""
+        """The word of each member when it was ready: its number and its three addresses."""
         atexit.register(self.stop)
 
     @property
@@ -214,7 +214,7 @@ class _MemberProcess:
 
 @dataclass(frozen=True, slots=True)
 class _Plan:
-    """What all members of a new cluster share."""
+    """The settings that all members of a new cluster share."""
 
     members: int
     host: str

@@ -1,4 +1,4 @@
-"""What a cluster that this process has started offers, wherever its members run."""
+"""The face of a cluster that this process has started, wherever its members run."""
 
 from __future__ import annotations
 
@@ -29,7 +29,8 @@ class StartedCluster(ABC):
 
     @property
     def connect_options(self) -> dict[str, Any]:
-        """What ``remuda.connect`` needs besides an address: the TLS of a cluster that has it."""
+        """The arguments of ``remuda.connect`` besides an address: the TLS of a cluster that has
+        it."""
         return dict(self._tls)
 
     def connect(

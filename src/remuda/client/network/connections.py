@@ -100,10 +100,11 @@ class ThreadLock:
 
 
 class Pool(Contact):
-    """Connections to one member. Any thread may take one; whoever took it is alone on it.
+    """Connections to one member. Any thread may take one, and is alone on it until it gives it
+    back.
 
-    At most ``settings.max_connections`` are open; who needs one more waits for one that is given
-    back, ``settings.connect_timeout`` seconds at most.
+    At most ``settings.max_connections`` are open; a thread that needs one more waits for one that
+    is given back, ``settings.connect_timeout`` seconds at most.
     """
 
     def __init__(
@@ -154,7 +155,7 @@ class Pool(Contact):
                 return
 
     def close(self) -> None:
-        """Whoever waits on a connection meets its end, and the member ends what it does there."""
+        """A thread that waits on a connection meets its end, and the member ends its work there."""
         self._shut()
         for channel in list(self._open):
             channel.interrupt()
@@ -275,8 +276,8 @@ class Pool(Contact):
 
 
 def _ended(channel: BlockingChannel) -> bool:
-    """Whether a connection that was idle for a while has been closed by its member: what is sent on
-    it now would be lost, and nobody could tell whether it was carried out."""
+    """Whether a connection that was idle for a while has been closed by its member. A request that
+    is sent on it now would be lost, and nobody could tell whether it was carried out."""
     if time.monotonic() - channel.heard < _IDLE or not channel.ended():
         return False
     channel.close()

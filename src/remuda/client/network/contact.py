@@ -1,4 +1,5 @@
-"""What both faces' ports know about one member: its address, and what its failures are called."""
+"""The knowledge of both faces' ports about one member: its address, and the names of its
+failures."""
 
 from __future__ import annotations
 
@@ -104,7 +105,7 @@ class Contact:
 
 
 def client_closed(*, may_have_run: bool = False) -> ClientClosed:
-    """What requests of a closed client meet; ``may_have_run`` if it was closed meanwhile."""
+    """The error of requests of a closed client; ``may_have_run`` if it was closed meanwhile."""
     return ClientClosed(
         CLIENT_CLOSED,
         hint="Connect again: a closed client never answers.",

@@ -1,8 +1,8 @@
 """Runs the client's coroutines to their end in the caller's thread, without an event loop.
 
 The logic of the client is written once, as coroutines over ``ports``. Over the blocking ports no
-coroutine ever suspends: what they await has happened when it returns. So the blocking face sends
-once, and the answer is the coroutine's result.
+coroutine ever suspends: an awaited call has done its work when it returns. So the blocking face
+sends once, and the answer is the coroutine's result.
 """
 
 from __future__ import annotations
@@ -27,7 +27,8 @@ def finish(coroutine: Coroutine[Any, Any, T]) -> T:
 
 
 def items(source: AsyncGenerator[T, None]) -> Iterator[T]:
-    """What an asynchronous generator over blocking ports yields; closing this closes it."""
+    """The values that an asynchronous generator over blocking ports yields; closing this closes
+    it."""
     try:
         while True:
             try:

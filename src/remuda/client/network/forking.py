@@ -1,5 +1,5 @@
-"""What must not go on in a child process after ``fork``: sockets that the parent reads from, and
-locks that another thread of the parent held."""
+"""Things that must not go on in a child process after ``fork``: sockets that the parent reads from,
+and locks that another thread of the parent held."""
 
 from __future__ import annotations
 

@@ -155,8 +155,8 @@ class KnownMembers:
 
     async def another(self, shunned: int = NOBODY, deadline: Deadline = NEVER) -> MemberPort:
         """A member that takes a connection: in turn, and not ``shunned`` nor one that requests go
-        round, unless there is no other. Nothing is sent to those that take none, so whatever the
-        request is, another one may be asked. MemberUnavailable when none does."""
+        round, unless there is no other. Nothing is sent to those that take none, so another one may
+        be asked, whichever request it is. MemberUnavailable when none does."""
         errors: list[MemberUnavailable] = []
         passed: list[MemberPort] = []
         for _ in self.view.members:

@@ -80,7 +80,7 @@ class Line:
             self.channel.close()
 
     async def until_writable(self, deadline: Deadline) -> None:
-        """Wait while the member takes nothing: what is sent meanwhile would pile up here.
+        """Wait while the member takes nothing: messages that are sent meanwhile would pile up here.
         QueryTimeout at the deadline: then nothing was sent."""
         try:
             async with asyncio.timeout(deadline.remaining()):
@@ -133,7 +133,7 @@ class Line:
             request.reply(ACK_TYPE, _ACK)
 
     def settled(self) -> None:
-        """One statement less is starting. What waited for an id that nobody has is of no use."""
+        """One statement less is starting. A callback for an id that nobody has is of no use."""
         self.starting -= 1
         if not self.starting:
             early, self._early = self._early, {}
@@ -316,7 +316,7 @@ class Talk:
         self._end_abandoned()
 
     def _cancel(self, query: QueryId) -> None:
-        """Tell the member; what it still sends is acknowledged and dropped."""
+        """Tell the member; pages that it still sends are acknowledged and dropped."""
         call = cancel_query(query)
         self._line.channel.request_nowait(call.rpc_type, call.body, (), lambda _: None)
 

@@ -36,7 +36,7 @@ class Security:
     tls: TlsFiles | None = None
 
     def exchange(self) -> ClientExchange | None:
-        """What answers a member that asks who is there; anew for each connection."""
+        """The answers to a member that asks who is there; anew for each connection."""
         return PlainClient(self.user, self.password) if self.user else None
 
     def client_tls(self) -> ClientTls | None:

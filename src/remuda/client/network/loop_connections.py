@@ -192,8 +192,8 @@ class Lines(Contact):
         return best
 
     async def _first(self, deadline: Deadline) -> Line:
-        """The connection that is being made; who waits for it may be cancelled without harm, or
-        give up at its deadline."""
+        """The connection that is being made; a task that waits for it may be cancelled without
+        harm, or give up at its deadline."""
         task = self._connecting or self._connect()
         try:
             async with asyncio.timeout(deadline.remaining()):

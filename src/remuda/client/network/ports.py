@@ -1,4 +1,4 @@
-"""What the client's logic asks of the network. ``connections`` answers on blocking sockets,
+"""The network, as the client's logic sees it. ``connections`` answers on blocking sockets,
 ``asynchronous.connections`` on an event loop; nothing else of the client knows which it is.
 """
 
@@ -34,7 +34,7 @@ commit: a little more than it takes to find out."""
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What ``connect`` was asked for; times in seconds."""
+    """The arguments of ``connect``; times in seconds."""
 
     application: str = "python"
     retry_reads: int = 0
@@ -86,7 +86,7 @@ def checked_settings(
 
 class Conversation(Protocol):
     """Several messages in both directions that belong together: a statement, or the frames of a
-    bulk write. Whoever began it ends it by ``release`` or ``abandon``."""
+    bulk write. The caller that began it ends it by ``release`` or ``abandon``."""
 
     async def send(
         self, rpc_type: int, body: Body, dbody: Buffers = (), deadline: Deadline = NEVER
@@ -146,8 +146,8 @@ class MemberPort(Protocol):
         ...
 
     def retire(self) -> None:
-        """The member has left the view: nothing new goes there. What is under way may be answered
-        for a short while yet, and fails with ConnectionBroken then."""
+        """The member has left the view: nothing new goes there. Requests that are under way may be
+        answered for a short while yet, and fail with ConnectionBroken then."""
         ...
 
 
@@ -177,8 +177,8 @@ class Ports(Protocol):
     async def whole(
         self, work: Coroutine[Any, Any, T], undo: Callable[[T], Coroutine[Any, Any, None]]
     ) -> T:
-        """What ``work`` gives. When its caller is cancelled meanwhile it goes on, and is undone
-        then: what it began at a member must not stay there."""
+        """The result of ``work``. When its caller is cancelled meanwhile it goes on, and is undone
+        then: nothing that it began at a member may stay there."""
         ...
 
     def lock(self) -> Lock:

@@ -184,7 +184,7 @@ class Binding:
         self, rows: Sequence[PhysicalRow], deadline: Deadline, ttl: int | None = None
     ) -> None:
         """Upsert rows with different keys, all or none: the member that is asked commits them on
-        all owners; what does not fit one frame is a staged job."""
+        all owners; rows that do not fit one frame are a staged job."""
         owner = self.core.next_member()
         if not self.schema.replicated:
             owner = self.router.owner(self.key_of(rows[0]))  # of all of them, often

@@ -1,6 +1,6 @@
 """Near caches: rows of a map in the memory of the client, as long as nobody changes them.
 
-What may be served from here is decided by time alone. The member of each partition tells which
+Time alone decides which values may be served from here. The member of each partition tells which
 keys have changed, and up to which moment that is everything. So a row that is here was the newest
 one at the last moment at which its member has confirmed; if that is too long ago, the cache is
 passed over. A read that is under way while its key is changed stores nothing: it may have read what
@@ -29,7 +29,7 @@ class NearCache:
     ``max_entries``: so many entries at most. ``ttl``: seconds after which an entry is read from its
     member again, whether it has changed or not (None: never). ``eviction``: "LRU", the entry that
     was read longest ago makes room for a new one; "NONE", the first ones stay. ``max_staleness``:
-    what a get gives was the newest value at most so many seconds ago (usually some milliseconds);
+    the value of a get was the newest one at most so many seconds ago (usually some milliseconds);
     when the members cannot be heard for longer, gets go to them.
     """
 

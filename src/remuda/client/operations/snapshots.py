@@ -43,17 +43,17 @@ class Snapshots:
         return self._rows("SHOW SNAPSHOTS")
 
     def describe(self, name: str) -> Rows:
-        """What the cuts of one snapshot hold: ``snapshot``, ``cut``, ``map``, ``rows``,
+        """The contents of the cuts of one snapshot: ``snapshot``, ``cut``, ``map``, ``rows``,
         ``objects``, ``bytes``. UndefinedObject."""
         return self._rows(f"SHOW SNAPSHOT {quoted(name)}")
 
     def restorable(self, name: str) -> Rows:
         """The moments that can be restored: ``first`` and ``last`` of each range, with the time
-        zone; what lies between two of them is a gap. With the archive of logs, if there is one."""
+        zone; between two of them is a gap. With the archive of logs, if there is one."""
         return self._rows(restorable_text(name))
 
     def verify(self, name: str, level: int = 3) -> Rows:
-        """What is wrong with a snapshot: ``place`` and ``problem``; empty if nothing is. ``level``
+        """The defects of a snapshot: ``place`` and ``problem``; empty if nothing is. ``level``
         1 looks at all objects by their SHA-256, 2 reads every row as well, 3 checks everything."""
         return self._rows(verify_text(name, level))
 
@@ -67,10 +67,10 @@ class Snapshots:
         moment: datetime | None = None,
         dry_run: bool = False,
     ) -> Rows:
-        """Bring maps back, all together or none: the last cut, a given one, or what was there at a
-        ``moment`` that increments reach; all maps (with their
-        views, under their own names) or some; under other names, or with ``prefix`` in front of
-        them. What is there now: ``map``, ``restored_as``, ``rows``, ``objects``, ``bytes``.
+        """Bring maps back, all together or none: the last cut, a given one, or the rows of a
+        ``moment`` that increments reach; all maps (with their views, under their own names) or
+        some; under other names, or with ``prefix`` in front of them. The maps that are there now:
+        ``map``, ``restored_as``, ``rows``, ``objects``, ``bytes``.
 
         ``dry_run`` reads and checks all that would be restored, and changes nothing. Raises
         DuplicateMap when a name is taken, UndefinedMap, UndefinedObject, DataCorrupted for a

@@ -25,7 +25,7 @@ CONCURRENCIES: Final = ("optimistic", PESSIMISTIC)
 
 @dataclass(frozen=True, slots=True)
 class TransactionOptions:
-    """What ``transaction`` was asked for."""
+    """The arguments of ``transaction``."""
 
     concurrency: str = "optimistic"
     isolation: str = ""

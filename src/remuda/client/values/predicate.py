@@ -158,8 +158,8 @@ def quote(name: str) -> str:
 
 
 def assignments_of(values: Mapping[str, Any]) -> tuple[str, tuple[Any, ...]]:
-    """The list behind SET in an UPDATE: columns by name, and what they become; with its parameters.
-    InputError."""
+    """The list behind SET in an UPDATE, from columns by name and their new values; with its
+    parameters. InputError."""
     texts, parameters = [], tuple[Any, ...]()
     for name, value in values.items():
         if not isinstance(name, str):

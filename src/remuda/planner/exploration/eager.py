@@ -2,9 +2,9 @@
 
 Yan and Larson, "Eager Aggregation and Lazy Aggregation" (VLDB 1995), eager group-by. All that the
 aggregates read comes from one relation, so its rows may be put together by the columns that the
-joins and the groups need: rows that agree in these meet the same partners, and what the joins
-multiply is the group as a whole. The aggregate above sums sums and counts, and takes minima and
-maxima of those below. It is one more alternative of the aggregate's group in the MEMO.
+joins and the groups need: rows that agree in these meet the same partners, and the joins multiply
+the group as a whole. The aggregate above sums sums and counts, and takes minima and maxima of those
+below. It is one more alternative of the aggregate's group in the MEMO.
 """
 
 from __future__ import annotations

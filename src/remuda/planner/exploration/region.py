@@ -328,7 +328,7 @@ class RegionExplorer:
     # --- columns ---
 
     def _output(self, mask: int) -> tuple[OutputColumn, ...]:
-        """What a set puts out: columns for the result and for predicates still to come."""
+        """The output of a set: columns for the result and for predicates still to come."""
         wanted = set(self.needed)
         for predicate in self.predicates:
             if predicate.mask & ~mask:

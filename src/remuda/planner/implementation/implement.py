@@ -120,7 +120,7 @@ def _supplied(
 def _shared(
     search: Search, group: Group, operator: Operator, _: Inputs, _required: Required
 ) -> Iterator[Candidate]:
-    """What is stored is read where it is."""
+    """Stored rows are read where they are."""
     assert isinstance(operator, SharedOperator)
     rows = group.estimate.rows
     cost = SCAN * search.model.on_one(rows, operator.distribution)

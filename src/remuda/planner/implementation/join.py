@@ -64,7 +64,8 @@ def sides_of_join(
     inputs: tuple[Group, ...],
     required: Required,
 ) -> list[Sides]:
-    """What an equi-join may ask of its sides so that its rows are where they are required."""
+    """The properties that an equi-join may ask of its sides so that its rows are where they are
+    required."""
     options = _by_replica(search, group, operator, inputs, required)
     if not search.alone and not operator.null_aware:
         options += _by_keys(search, group, operator, inputs, required)

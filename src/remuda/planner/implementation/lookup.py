@@ -192,7 +192,7 @@ def _sides(  # noqa: PLR0917 (what implementation rules take)
     inner: AccessOperator,
     required: Required,
 ) -> Iterator[tuple[Required, bool]]:
-    """(what the left side must be, whether rows come out where the inner ones lie)."""
+    """(the left side's required distribution, whether rows come out where the inner ones lie)."""
     if search.alone:
         yield ANYWHERE, False
         return
@@ -244,7 +244,7 @@ def _distribution(
 def _residual(
     operator: JoinOperator, path: LookupPath, inner: AccessOperator, left: Group
 ) -> tuple[Expression, ...]:
-    """What decides matches besides the lookup."""
+    """The condition that decides matches besides the lookup."""
     served = set(path.pairs) if path.exact else set()
     columns = {c.id: c for c in inner.scan.output}
     rest = tuple(

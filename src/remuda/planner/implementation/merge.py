@@ -168,7 +168,7 @@ def _kept_order(group: Group, operator: JoinOperator, left: Candidate, pairs: Pa
 
 @dataclass(frozen=True, slots=True)
 class _Asked:
-    """What the sides of an ordered merge join are asked for."""
+    """The properties that an ordered merge join requires of its sides."""
 
     sides: Sides
     pairs: Pairs

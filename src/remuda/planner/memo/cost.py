@@ -1,4 +1,4 @@
-"""What plans cost: the time of the slowest member, in units of one scanned row (about 4 ns).
+"""The cost of plans: the time of the slowest member, in units of one scanned row (about 4 ns).
 
 cost = cpu + 10 x network. The weights follow the measurements of single kernels: a hash table
 takes about 70 ns per built row and 20 ns per probed row, a sort about 200 ns per row, hashing,

@@ -17,7 +17,8 @@ KINDS = (JoinKind.INNER, JoinKind.LEFT, JoinKind.SEMI, JoinKind.ANTI)
 @dataclass(frozen=True, slots=True)
 class LookupPath:
     """``pairs`` are (outer column, inner column), in the order of the key or of the first columns
-    of ``index``; None: by the whole primary key. ``exact``: what is found has equal values."""
+    of ``index``; None: by the whole primary key. ``exact``: the rows that are found have equal
+    values."""
 
     index: IndexDefinition | None
     pairs: tuple[tuple[ColumnId, ColumnId], ...]

@@ -1,4 +1,4 @@
-"""Physical properties: what a parent may require of its input, and what satisfies it.
+"""Physical properties that a parent may require of its input, and whether an input satisfies them.
 
 A requirement names a placement. ANY is satisfied by everything. PARTITIONED without keys wants
 each row on exactly one data member, however spread. PARTITIONED with keys wants each row on the

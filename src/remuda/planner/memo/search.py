@@ -163,7 +163,7 @@ class Search:
         return known
 
     def _lower_bound(self, expression: GroupExpression, group: Group) -> float:
-        """What no plan of ``expression`` can cost less than."""
+        """A lower bound of the cost of all plans of ``expression``."""
         inputs = [self.memo[i] for i in expression.inputs]
         sources = [self.best(below, ANYWHERE) for below in inputs]
         costs = [0.0 if source is None else source.cost for source in sources]

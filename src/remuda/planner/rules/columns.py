@@ -103,8 +103,8 @@ Names = dict[ColumnId, OutputColumn]
 
 
 def _inline_renames(node: Logical, _: Rewriting) -> Logical | None:
-    """A Project that only renames or selects columns (a derived table, a CTE) goes away: what is
-    above uses the columns below. It would keep joins on both sides of it from being reordered."""
+    """A Project that only renames or selects columns (a derived table, a CTE) goes away: the nodes
+    above use the columns below. It would keep joins on both sides of it from being reordered."""
     new = _inline_input(node) if isinstance(node, Project) else _inline_root(node)
     return None if new is node else new
 
@@ -126,7 +126,7 @@ def _inline_input(project: Project) -> Project:
 
 
 def _inline(node: Logical) -> tuple[Logical, Names]:
-    """``node`` without renaming Projects, and what became of its output columns."""
+    """``node`` without renaming Projects, and the columns in place of its output columns."""
     if isinstance(node, Union):
         return _inline_below_union(node)
     done = [_inline(child) for child in inputs_of(node)]

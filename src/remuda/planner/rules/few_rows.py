@@ -47,7 +47,7 @@ def _join_one_row(node: Logical, _: Rewriting) -> Logical | None:
 
 
 def _one_row(node: Logical) -> dict[ColumnId, Expression] | None:
-    """What the columns of ``node`` are, if it is one row of constants and parameters."""
+    """The columns of ``node`` as expressions, if it is one row of constants and parameters."""
     match node:
         case Values(rows=(row,)):
             return {c.id: Literal(c.type, v) for c, v in zip(node.output, row, strict=True)}

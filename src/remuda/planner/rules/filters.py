@@ -73,8 +73,9 @@ PUSH_FILTER_THROUGH_PROJECT = Rule(
 
 
 def _push_filter_into_join(node: Logical, _: Rewriting) -> Logical | None:
-    """A conjunct goes to the side that has all its columns, unless that side's rows are padded
-    with NULLs by the join; what needs both sides becomes part of an INNER join's condition."""
+    """A conjunct goes to the side that has all its columns, unless that side's rows are padded with
+    NULLs by the join; a conjunct that needs both sides becomes part of an INNER join's
+    condition."""
     match node:
         case Filter(input=Join() as join, condition=condition):
             pass

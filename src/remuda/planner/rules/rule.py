@@ -1,4 +1,4 @@
-"""What a rewriting rule is."""
+"""The form of a rewriting rule."""
 
 from __future__ import annotations
 

@@ -123,7 +123,7 @@ def _distinct(node: Logical) -> Logical:
 
 
 def _merged(kind: SetKind, others: list[Logical], rewriting: Rewriting) -> list[Logical]:
-    """``a EXCEPT b EXCEPT c``: what b and c have goes together."""
+    """``a EXCEPT b EXCEPT c``: the rows of b and c go together."""
     if kind is SetKind.INTERSECT or len(others) == 1:
         return others
     output = tuple(

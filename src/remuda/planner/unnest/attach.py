@@ -48,7 +48,7 @@ from remuda.planner.unnest.uniqueness import at_most_one_row, exactly_one_row, f
 
 
 class Unnesting(Protocol):
-    """What attaching one subquery needs of the rewriting of the whole statement."""
+    """The part of the rewriting of the whole statement that attaching one subquery needs."""
 
     rewriting: Rewriting
 

@@ -77,7 +77,8 @@ class Dependent:
     """One plan that depends on ``base``: ``parameters`` says what they are in rows of ``base``,
     which has the same rows each time it is computed (see ``domain.settled``).
 
-    ``lazy``: what can raise an error is computed for values in the domain only, never for more.
+    ``lazy``: expressions that can raise an error are computed for values in the domain only, never
+    for more.
     """
 
     def __init__(

@@ -25,7 +25,7 @@ class SingleRow:
 
 
 def single_row(plan: Logical) -> SingleRow | None:
-    """What is above the only row of ``plan``; None if it may have any number of rows."""
+    """The nodes above the only row of ``plan``; None if it may have any number of rows."""
     chain: list[Project | Filter | Sort] = []
     node = plan
     while True:
