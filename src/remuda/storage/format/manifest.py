@@ -1,4 +1,4 @@
-"""Manifests of snapshots: what a base or an increment consists of. JSON behind a line with its own
+"""Manifests of snapshots: the parts of a base or an increment. JSON behind a line with its own
 SHA-256, so that a changed byte is found in the manifest, too, and in every object by the manifest.
 """
 
@@ -30,7 +30,7 @@ class MapEntry:
 
 @dataclass(frozen=True, slots=True)
 class MapChanges:
-    """What an increment holds of a map: ``put`` rows that were written, and ``removed`` entries
+    """The rows of a map in an increment: ``put`` rows that were written, and ``removed`` entries
     that were taken away, since the cut before. One that was written twice counts twice."""
 
     map_id: int

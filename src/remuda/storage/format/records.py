@@ -1,9 +1,9 @@
-"""What a log says: one class per record, each with a compact text.
+"""The records of a log: one class each, with a compact text.
 
-What commits as a whole in one place is a *unit*: a part of a transaction (what it does in one
-partition), or a job of bulk rows on one member. Rows and keys are packed by whoever writes the log,
-as the column types of ``(map_id, schema_version)`` say; bulk rows are Arrow IPC streams. The log
-looks into neither.
+A *unit* commits as a whole in one place: a part of a transaction (its work in one partition), or a
+job of bulk rows on one member. Rows and keys are packed by whoever writes the log, as the column
+types of ``(map_id, schema_version)`` say; bulk rows are Arrow IPC streams. The log looks into
+neither.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import pyarrow as pa
 
 Blob: TypeAlias = bytes | pa.Buffer
 """Rows that were just encoded, or have come in a frame, are in a buffer and are written as they
-are; what is read is bytes."""
+are; rows that were read are bytes."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -58,7 +58,8 @@ class Change:
 @dataclass(frozen=True, slots=True)
 class Prepared:
     """The part may commit at ``timestamp`` or later; ``partitions`` are those of the whole
-    transaction. ``work``: what it has read and locked, as the commit protocol wants it back.
+    transaction. ``work``: the keys that it has read and locked, as the commit protocol wants them
+    back.
     """
 
     part: PartId
@@ -213,7 +214,7 @@ class CutFinish:
 
 @dataclass(frozen=True, slots=True)
 class PartitionTaken:
-    """This member begins to receive a copy of a partition. What it had of it is void."""
+    """This member begins to receive a copy of a partition. The rows that it had of it are void."""
 
     view: int
     partition: int
@@ -314,7 +315,7 @@ class HeardLog:
 
 @dataclass(frozen=True, slots=True)
 class LogsHeard:
-    """What the member has heard of the logs of others, all of it: an earlier one is void."""
+    """All that the member has heard of the logs of others: an earlier one is void."""
 
     logs: tuple[HeardLog, ...]
 

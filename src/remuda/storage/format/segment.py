@@ -146,7 +146,7 @@ def read_frame(data: bytes, offset: int, salt: int) -> Frame | None:
 
 
 class FrameFront(NamedTuple):
-    """What a frame says of itself, right or wrong. ``size`` is that of its payload."""
+    """A frame's own words about itself, right or wrong. ``size`` is that of its payload."""
 
     size: int
     sequence: int

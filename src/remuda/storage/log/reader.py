@@ -31,7 +31,7 @@ from remuda.storage.log.torn_tail import changed, end_of_bytes
 from remuda.storage.log.writer import LogEnd
 
 FIRST_RECORD = 1
-"""Its sequence: what reads a log from here reads all that was ever in it."""
+"""Its sequence: a reader of a log from here reads all that was ever in it."""
 _RESTORE = "Restore the member from its copies or from a snapshot; the log is left as it is."
 
 
@@ -48,7 +48,7 @@ class SegmentSource(Protocol):
         """How many bytes the disk below writes as a whole, at least."""
 
     def head(self, number: int) -> bytes:
-        """The first ``HEADER_SIZE`` bytes, or what there is."""
+        """The first ``HEADER_SIZE`` bytes, or as many as there are."""
 
     def name(self, number: int) -> str:
         """For people."""
@@ -152,8 +152,8 @@ class LogReader:
         self, start: int, kinds: Collection[type[Record]], tail: Tail | None = None
     ) -> Iterator[Entry]:
         """Those of some kinds, in order: all other frames are passed over unread. A segment that is
-        damaged is read up to the damage, and no error is raised: whoever relies on the log reads
-        its ``entries`` as well. Raises ``DataCorrupted`` for a damaged header."""
+        damaged is read up to the damage, and no error is raised: a caller that relies on the log
+        reads its ``entries`` as well. Raises ``DataCorrupted`` for a damaged header."""
         tail = tail or self.tail()
         numbers = [number for number in self.source.numbers() if number not in tail.unborn]
         wanted = kinds_of(kinds)

@@ -1,7 +1,7 @@
-"""What a log makes of an image (design rule 26). Pure: entries in, steps to apply out.
+"""Replay: a log is applied to an image (design rule 26). Pure: entries in, steps to apply out.
 
 An image (a checkpoint, or the base of a snapshot) holds every commit at or below its timestamp, so
-what is applied to it are commits *above* that, up to the goal:
+only commits *above* that are applied to it, up to the goal:
 
 ``ToEnd``     all of them: a member that starts again
 ``ToMoment``  those at or below a timestamp, where the log covers it
@@ -97,7 +97,7 @@ def last_cut(entries: Iterable[Entry]) -> int:
 
 
 Staged: TypeAlias = log.StagedRows | log.StagedKeys
-"""What a job writes, and what it removes."""
+"""The rows that a job writes, and those that it removes."""
 
 # --- steps ----------------------------------------------------------------------------------------
 
@@ -153,7 +153,7 @@ class JobInDoubt:
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """What is left when the entries are over: parts and jobs that are prepared and not ended, jobs
+    """The rest when the entries are over: parts and jobs that are prepared and not ended, jobs
     that have rows and are not prepared (nobody was promised these), ``closed`` (no commit at or
     below it is missing), the highest timestamp seen (clocks start above it), the last cut version
     and the last view."""
@@ -201,7 +201,7 @@ class Replay:
                 return False
 
     def on_entry(self, entry: Entry) -> Step | None:
-        """What to apply for it. Raises ``DataCorrupted`` for an entry that cannot follow."""
+        """The changes to apply for it. Raises ``DataCorrupted`` for an entry that cannot follow."""
         if self._last is not None and entry.sequence != self._last + 1 and not self.sparse:
             raise DataCorrupted(f"record {entry.sequence} of the log follows record {self._last}")
         self._last = entry.sequence

@@ -26,7 +26,7 @@ class Tally(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Stretch:
-    """What lies between two cuts in one log: the commits of ``cut`` above timestamp ``above``, that
+    """The part of one log between two cuts: the commits of ``cut`` above timestamp ``above``, that
     of the cut before, in ``partitions`` (as ``MemberLog`` has them). ``needs``: the first record
     that they rest on."""
 

@@ -8,8 +8,8 @@ logs). Zeros up to the end of the file are no record. A bad frame of which nothi
 this way was written whole, and its bytes are not those that were written: damage, whether or not a
 later record says that it was on the disk.
 
-What cannot be told from a torn tail: a file that was cut off, and sectors that somebody has filled
-with zeros. There the ``durable`` of later frames alone decides.
+Damage that cannot be told from a torn tail: a file that was cut off, and sectors that somebody has
+filled with zeros. There the ``durable`` of later frames alone decides.
 """
 
 from __future__ import annotations

@@ -10,9 +10,9 @@ While a flush is out, records gather for the next one, so a slow disk makes larg
 more syncs. Nobody may be told of a record, and no other member may rely on it, before
 ``acknowledged`` has reached its sequence.
 
-What an acknowledgement means is the sync mode: ``fsync`` survives the loss of power, ``os`` the end
-of the process (the operating system has the bytes; segments are synced when they are full, and
-records that ask for it at once), ``none`` also only that, and nothing is ever synced.
+The sync mode says how much an acknowledgement promises: ``fsync`` survives the loss of power,
+``os`` the end of the process (the operating system has the bytes; segments are synced when they are
+full, and records that ask for it at once), ``none`` also only that, and nothing is ever synced.
 
 A flush that failed ends the log: after a failed fsync nobody knows what is on the disk, and trying
 again may claim what is lost. The member must stop and recover from its log like one that crashed.
@@ -108,8 +108,8 @@ class LogEnd:
 
 
 class LogWriter:
-    """Appends to the log of ``identity`` behind ``end``, in a new segment: what a crashed process
-    may still have on its way to the old one can do no harm.
+    """Appends to the log of ``identity`` behind ``end``, in a new segment: bytes that a crashed
+    process may still have on their way to the old one can do no harm.
 
     ``acknowledged``: the highest sequence for which the sync mode's promise holds; ``durable``: the
     highest that is known to be on the disk."""
@@ -139,7 +139,7 @@ class LogWriter:
         self._out: Flush | None = None
         self._roll = False
         self._told = end.sequence
-        """What the frames that were written have told as durable."""
+        """The highest place that written frames have told as durable."""
 
     def append(self, record: Record, *, sync: bool = False) -> int:
         """The record's sequence. ``sync``: on the disk in mode ``os``, too, before it is
@@ -180,7 +180,7 @@ class LogWriter:
         return sequence
 
     def step(self) -> Flush | None:
-        """What is to be done now, if anything."""
+        """The work that is due now, if any."""
         if self._out is not None or not self._waiting or self.failure is not None:
             return None
         operations: list[Operation] = []

@@ -201,7 +201,7 @@ def reach(cut: Manifest, archived: Sequence[ArchivedSegment]) -> int:
 def pieces(
     cut: Manifest, archived: Sequence[ArchivedSegment], moment: int
 ) -> Mapping[str, LogPiece]:
-    """What each log adds to a cut that reaches the moment, by identity."""
+    """The addition of each log to a cut that reaches the moment, by identity."""
     found: dict[str, LogPiece] = {}
     for log in cut.logs:
         run = _run(log, archived)
@@ -225,7 +225,7 @@ def start_of(chain: Chain, archived: Sequence[ArchivedSegment], moment: int) -> 
 
 
 def ranges(chain: Chain, archived: Sequence[ArchivedSegment]) -> list[MomentRange]:
-    """All moments that can be restored, with the archive: what lies between is a gap."""
+    """All moments that can be restored, with the archive; between them are gaps."""
     found = list(chain.ranges())
     for state in chain.states():
         if not state.problem:

@@ -1,4 +1,4 @@
-"""What a snapshot can restore: its manifests, and how they rest on each other. Pure but for
+"""The restorable cuts of a snapshot: its manifests, and how they rest on each other. Pure but for
 ``load``.
 
 A cut is reached from the nearest base at or below it, through every increment between: each names
@@ -102,8 +102,8 @@ class Chain:
         return path
 
     def target(self, *, version: int | None = None, moment: int | None = None) -> Target:
-        """The last cut, the given one, or what reaches a moment: the first cut at or above it, from
-        a base at or below it. Raises ``InputError``."""
+        """The last cut, the given one, or the one that reaches a moment: the first cut at or above
+        it, from a base at or below it. Raises ``InputError``."""
         if version is not None:
             return Target(version, self.path(version)[-1].timestamp)
         states = [each for each in self.states() if not each.problem]
@@ -135,7 +135,7 @@ class Chain:
         return found
 
     def ranges(self) -> list[MomentRange]:
-        """The moments that can be restored; what lies between is a gap."""
+        """The moments that can be restored; between them are gaps."""
         found: list[MomentRange] = []
         for state in self.states():
             if state.problem:

@@ -1,11 +1,12 @@
-"""What a snapshot remembers of its cuts besides their manifests, in objects of their own.
+"""The memory of a snapshot of its cuts besides their manifests, in objects of their own.
 
 A *record* says that a cut was finished, and which manifest it has. It is put before the manifest
 and goes before it, so a record without a manifest says that the manifest was lost, unless the
 cut's note says that somebody is still at it. Nothing else would name the manifest of the last cut.
 
 A *mark* says that numbers up to its own were given out. It is left when the highest one is given
-up: who began that cut may still put objects of it, and must not meet another cut of its number.
+up: the member that began that cut may still put objects of it, and must not meet another cut of its
+number.
 """
 
 from __future__ import annotations

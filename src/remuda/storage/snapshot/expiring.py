@@ -52,7 +52,7 @@ class ExpirePlan:
 
 def left_behind(store: ObjectStore, chain: Chain, *, now: int) -> frozenset[int]:
     """Cuts that somebody began more than a day before ``now`` (microseconds since 1970) and has not
-    finished: who made them is gone."""
+    finished: their makers are gone."""
     times = {version: begun(store, chain.name, version) for version in chain.pending()}
     return frozenset(each for each, at in times.items() if 0 < at < now - LEFT_AFTER)
 
@@ -80,7 +80,7 @@ def plan_expire(
 def plan_drop(chain: Chain, versions: Collection[int], *, force: bool = False) -> ExpirePlan:
     """Give up these cuts. Raises ``DependentObjects`` when others rest on them, unless ``force``:
     then these go, too. Those that somebody began and has not finished, or that have lost their
-    manifests, go with their objects; who is still making one cannot finish it."""
+    manifests, go with their objects; a member that is still making one cannot finish it."""
     _refuse_damaged(chain)
     _refuse_lost(chain, frozenset(versions))
     without_manifest = {*chain.pending(), *chain.lost()} - set(chain.manifests)

@@ -1,4 +1,5 @@
-"""What in a store belongs to no cut of a snapshot: which cut was lost with it, or what to do.
+"""Objects of a store that belong to no cut of a snapshot: which cut was lost with them, or how to
+go on.
 
 Somebody who is making a cut says so in a note first, so without one nobody is at it, and everything
 that no manifest names was left: by a process that was killed, by an ``expire`` that was, or by a
@@ -27,7 +28,7 @@ Found = tuple[str, str]
 
 
 def lost_cuts(store: ObjectStore, chain: Chain) -> list[Found]:
-    """What the records of cuts say that is not so, and cuts that have none."""
+    """False statements in the records of cuts, and cuts that have no record."""
     found = list(_without_records(chain))
     for version in sorted(chain.records()):
         key = record_key(chain.name, version)

@@ -36,7 +36,7 @@ class ObjectStore(Protocol):
         """Raises ``UndefinedObject``."""
 
     def keys(self, prefix: str) -> list[str]:
-        """Of all objects whose key begins with it, sorted; what has no such key is none."""
+        """Of all objects whose key begins with it, sorted; a file without such a key is none."""
 
     def delete(self, key: str) -> None:
         """For good; nothing happens when there is none."""
@@ -44,8 +44,8 @@ class ObjectStore(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class UnfinishedFile:
-    """What becomes an object when it is whole: somebody is writing it, or was killed in the middle.
-    ``modified``: microseconds since 1970, by the clock of the disk."""
+    """A file that becomes an object when it is whole: somebody is writing it, or was killed in the
+    middle. ``modified``: microseconds since 1970, by the clock of the disk."""
 
     path: str
     size: int
@@ -67,8 +67,9 @@ def unfinished_files(store: ObjectStore, prefix: str) -> list[UnfinishedFile]:
 
 
 def remove_unfinished(store: ObjectStore, prefix: str, *, before: int | None = None) -> int:
-    """Take away what nobody writes any more, and what was not written since ``before``
-    (microseconds since 1970; None: all); how many. Who is still at one gets an error."""
+    """Take away the files that nobody writes any more, and those that were not written since
+    ``before`` (microseconds since 1970; None: all); how many. A writer that is still at one gets an
+    error."""
     if not isinstance(store, KeepsUnfinished):
         return 0
     found = store.unfinished(prefix)

@@ -41,7 +41,7 @@ def parquet_type(sql_type: SqlType) -> pa.DataType:
 
 
 def parquet_schema(schema: MapSchema, origin: Mapping[str, str] | None = None) -> pa.Schema:
-    """``origin``: what is written into the metadata besides map and key. Only columns that users
+    """``origin``: entries of the metadata besides map and key. Only columns that users
     see: a map without a key of its own has none here."""
     columns = schema.shown
     fields = [pa.field(c.name, parquet_type(c.type), nullable=c.nullable) for c in columns]

@@ -1,9 +1,9 @@
 """Reading a snapshot back: the rows of its base, then the steps of its logs.
 
-Whoever restores applies both to maps that nobody sees yet. A part comes from the log of its
-partition's primary in the cut's view; rows of a job come from the log of every participant, and
-whoever applies them keeps, of each log, the rows of ``MemberLog.partitions``. Clocks start above
-the plan's moment.
+The restoring member applies both to maps that nobody sees yet. A part comes from the log of its
+partition's primary in the cut's view; rows of a job come from the log of every participant, and the
+reader keeps, of each log, the rows of ``MemberLog.partitions``. Clocks start above the plan's
+moment.
 """
 
 from __future__ import annotations
@@ -98,8 +98,8 @@ def entries(
 
 @dataclass(frozen=True, slots=True)
 class Archived:
-    """What the archive of logs adds to a cut: pieces by the identity of their log, and the catalog
-    of the moment, if it is not the cut's."""
+    """The addition of the archive of logs to a cut: pieces by the identity of their log, and the
+    catalog of the moment, if it is not the cut's."""
 
     logs: Mapping[str, LogPiece]
     catalog: str = ""
@@ -154,7 +154,7 @@ class RestorePlan:
     def steps(
         self, store: ObjectStore, log: MemberLog, key: ObjectKey | None = None
     ) -> Iterator[Step]:
-        """What one member's log adds, in order; logs may be read in parallel."""
+        """The addition of one member's log, in order; logs may be read in parallel."""
         segments = segments_of(list(self.path), log.identity)
         if self.archived is not None:
             segments = joined(segments, self.archived.logs[log.identity].segments)
@@ -181,7 +181,7 @@ class RestorePlan:
 def joined(
     segments: Sequence[SegmentObject], archived: Sequence[SegmentObject]
 ) -> list[SegmentObject]:
-    """Those of increments, and those behind them; what is in both is the same."""
+    """Those of increments, and those behind them; rows in both are the same."""
     last = max((each.number for each in segments), default=0)
     return [*segments, *(each for each in archived if each.number > last)]
 

@@ -1,8 +1,8 @@
 """The last cut of a snapshot, on which the next increment rests, without reading the whole chain.
 
-Each manifest names the one before by its SHA-256, so who has found the path to a cut whole once
-needs no more than the manifests that came behind it, and that no object of the path has gone. A
-cut costs the same, then, after a day of cuts as after the first one.
+Each manifest names the one before by its SHA-256, so a reader that has found the path to a cut
+whole once needs no more than the manifests that came behind it, and that no object of the path has
+gone. A cut costs the same, then, after a day of cuts as after the first one.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Trunk:
 
 def trunk_of(store: ObjectStore, name: str, known: Trunk | None) -> tuple[Trunk | None, int]:
     """The last cut of snapshot ``name``, None when there is none; and the last number that was
-    given out in it. ``known``: what this has found before. Raises InputError for the name."""
+    given out in it. ``known``: an earlier result of this. Raises InputError for the name."""
     check_name(name)
     keys = store.keys(f"{name}/")
     if known is not None and not known.problem and known.manifest.name == name:

@@ -4,7 +4,7 @@
 ``RECORDS``  every row and every record of the logs can be read, and is where it belongs
 ``REPLAY``   every cut is replayed: its sets and timestamps agree, each transaction is whole
 
-All problems are found, not the first only; whoever calls ends with a failure if there is any.
+All problems are found, not the first only; the caller ends with a failure if there is any.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ class Level(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """``place``: a key, or a cut. ``kind``: ``DAMAGE``, or ``LEFT_OVER``: what belongs to nothing,
-    and harms nothing but the space that it takes."""
+    """``place``: a key, or a cut. ``kind``: ``DAMAGE``, or ``LEFT_OVER``: an object that belongs to
+    nothing, and harms nothing but the space that it takes."""
 
     place: str
     problem: str
@@ -67,7 +67,7 @@ class VerifyReport:
         return not self.findings
 
     def add(self, other: VerifyReport) -> None:
-        """What somebody else has looked at."""
+        """The parts that somebody else has looked at."""
         self.objects += other.objects
         self.size += other.size
         self.rows += other.rows
@@ -115,7 +115,7 @@ def verify(
 
 
 def forget_given_up(store: ObjectStore, chain: Chain, report: VerifyReport) -> None:
-    """What was missed because somebody gave the cut up meanwhile is no finding."""
+    """An object that is missing because somebody gave the cut up meanwhile is no finding."""
     again = load_if_there(store, chain.name)[0]
     left = set() if again is None else set(again.manifests)
     gone = set(chain.manifests) - left - set(() if again is None else again.lost())
@@ -132,7 +132,7 @@ def forget_given_up(store: ObjectStore, chain: Chain, report: VerifyReport) -> N
 
 
 def begun(store: ObjectStore, chain: Chain, level: Level, *, now: int = 0) -> VerifyReport:
-    """What the manifests, the records of cuts and the names of objects tell."""
+    """The findings from the manifests, the records of cuts and the names of objects."""
     report = VerifyReport(level)
     report.findings += [Finding(*each) for each in lost_cuts(store, chain)]
     report.findings += [Finding(*each, LEFT_OVER) for each in left_over(store, chain, now=now)]
@@ -159,7 +159,7 @@ def owners_of(chain: Chain) -> dict[DataObject | SegmentObject, Manifest]:
 
 @dataclass(slots=True)
 class Verifier:
-    """Looks at one object or one cut at a time; what it finds goes into ``report``."""
+    """Looks at one object or one cut at a time; its findings go into ``report``."""
 
     store: ObjectStore
     key: ObjectKey | None

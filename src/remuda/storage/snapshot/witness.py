@@ -1,6 +1,6 @@
-"""What a store of snapshots, or an archive of logs, knows of a member's log: the last record that
-it names. A log that ends before that record is an older copy, although it looks whole and the logs
-of all other members may be as old.
+"""The knowledge of a store of snapshots, or of an archive of logs, about a member's log: the last
+record that it names. A log that ends before that record is an older copy, although it looks whole
+and the logs of all other members may be as old.
 
 A cut names the record at which each log has finished it, and the archive the last record of each
 segment; both were on the member's disk before they were told (with ``log_sync = fsync``).
@@ -31,7 +31,7 @@ class Witness:
 
 
 def of_cuts(store: ObjectStore, identity: str) -> Witness | None:
-    """What the last cut of each snapshot says of the log ``identity`` (hexadecimal)."""
+    """The word of the last cut of each snapshot about the log ``identity`` (hexadecimal)."""
     last: dict[str, int] = {}
     keys: dict[tuple[str, int], str] = {}
     for key in store.keys(""):
@@ -55,7 +55,7 @@ def _cut(store: ObjectStore, key: str, identity: str, name: str, version: int) -
 
 
 def of_archive(place: ObjectStore, cluster: str, identity: str) -> Witness | None:
-    """What the archive at ``place`` says of it."""
+    """The word of the archive at ``place`` about it."""
     numbered = {
         int(found[1]): key
         for key in place.keys(f"{ARCHIVE}{cluster}/{identity}")
