@@ -46,7 +46,7 @@ class Chunk:
     which the whole map was replaced); ``first_end`` is the earliest end, ``closed`` the number of
     rows with an end. ``reclosed`` counts ends that were changed to others.
 
-    Other threads read a chunk while the loop appends to it and closes rows. Whatever they meet in
+    Other threads read a chunk while the loop appends to it and closes rows. All that they meet in
     between is right for their read timestamp, because every write comes after it: an ``ends`` that
     has just been allocated holds the ends that were there before, each end is one aligned word, and
     ``begin`` is raised before ``length`` is.
@@ -103,7 +103,7 @@ class Chunk:
         self._batch_size = 0
         self._sizes: RowSizes | None = None
         self._measured = self._variable = 0
-        """Of a tail: the rows whose texts have been measured, and what these take (bytes)."""
+        """Of a tail: the rows whose texts have been measured, and the bytes of these."""
         self._bounds: dict[int, tuple[Any, Any]] = {}
         self.sketches: dict[tuple[int, int], tuple[int, Any]] = {}
         """Kept for ``storage.maps.statistics``: (version, position) -> (rows, sketch)."""

@@ -23,8 +23,8 @@ def close_existing(chunk: Chunk, offsets: Offsets, timestamp: int) -> int:
 
 
 def close_everything(chunks: Sequence[Chunk], timestamp: int) -> int:
-    """Close at ``timestamp`` every row that existed before it. What begins right then is new: it
-    came with a transfer from a member that has carried out the same write already."""
+    """Close at ``timestamp`` every row that existed before it. A version that begins right then is
+    new: it came with a transfer from a member that has carried out the same write already."""
     fresh = 0
     for chunk in chunks:
         mask = shown(chunk, chunk.length, timestamp - 1, None)

@@ -129,8 +129,8 @@ class KeyIndex:
 
     Other threads look single hashes up: first in ``delta``, then in ``runs``, each read once. A
     delta that becomes a run is in ``runs`` before it is out of ``delta``, and ``runs`` is replaced
-    as a whole. What they find may point to a chunk that has been rewritten since (its number is
-    gone): then they look again.
+    as a whole. A slot that they find may point to a chunk that has been rewritten since (its number
+    is gone): then they look again.
     """
 
     def __init__(self) -> None:

@@ -1,8 +1,8 @@
 """Chunks of an older schema, read as rows of another one.
 
-A chunk keeps the columns that it was written with. Whoever reads it names the schema that he wants:
-columns are found by their ids, those that the chunk does not have hold their ``missing`` value, and
-a column whose type was widened is converted as it is read. So ALTER TABLE touches no row.
+A chunk keeps the columns that it was written with. A reader names the schema that it wants: columns
+are found by their ids, those that the chunk does not have hold their ``missing`` value, and a
+column whose type was widened is converted as it is read. So ALTER TABLE touches no row.
 """
 
 from __future__ import annotations

@@ -37,7 +37,7 @@ class RowSizes:
         """Columns whose values are measured one by one."""
 
     def variable(self, rows: Iterable[Sequence[Any]]) -> int:
-        """What the rows take besides ``fixed``: text, bytes, arrays."""
+        """The memory of the rows besides ``fixed``: text, bytes, arrays."""
         positions = self.positions
         if not positions:
             return 0

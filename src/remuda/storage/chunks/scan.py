@@ -48,7 +48,7 @@ class ScanCursor:
     taken. The iterator over the chunks is all that they have in common, and to take an element from
     a list's iterator is one step of the interpreter, so they need no lock.
 
-    Made by the event loop. What the loop does later cannot change it: rows that are added lie
+    Made by the event loop. Later steps of the loop cannot change it: rows that are added lie
     outside of the pinned chunks and counts, and rows that are closed get an end after the read
     timestamp.
     """

@@ -70,7 +70,7 @@ class Upkeep:
         self._table = table
         self._index = index
         self.keys = keys
-        """Of the newest schema: what is rewritten gets it."""
+        """Of the newest schema: rewritten chunks get it."""
         self._work: Iterator[None] | None = None
         self.floors = Floors()
         self.freed = 0

@@ -1,4 +1,4 @@
-"""What is asked of secondary indexes: tests of their columns, and unions and intersections."""
+"""Questions to secondary indexes: tests of their columns, and unions and intersections."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """HASH indexes: 64-bit hashes of the keys instead of the keys, in the same sorted runs.
 
 They take 16 bytes per row whatever the types, and find whole keys only. Different keys may share a
-hash: who asks compares the values.
+hash: the caller compares the values.
 """
 
 from __future__ import annotations

@@ -80,13 +80,15 @@ class KeyForm:
         return self.prefix(values)
 
     def prefix(self, values: Sequence[PhysicalValue]) -> bytes:
-        """What all keys begin with that have these values in their first columns (byte form)."""
+        """The common beginning of all keys that have these values in their first columns (byte
+        form)."""
         if len(values) == 1:
             return self.part(0, values[0])
         return b"".join([self.part(index, value) for index, value in enumerate(values)])
 
     def part(self, index: int, value: PhysicalValue, *, closed: bool = True) -> bytes:
-        """Column ``index`` of a key. Not ``closed``: what texts that begin so begin with."""
+        """Column ``index`` of a key. Not ``closed``: the common beginning of texts that begin
+        so."""
         if value is None:
             encoded = NULL
         elif self._as_word[index]:

@@ -1,12 +1,12 @@
-"""What the kinds of secondary indexes have in common.
+"""The common part of all kinds of secondary indexes.
 
 An index covers chunks, not rows: the entries of a sealed chunk are made once, in the background,
 and stay right as long as the chunk exists, because its columns never change. A lookup takes the
-chunks that its reader has pinned, finds candidates in the entries of those that are covered, in
-the small delta of a tail, and takes all rows of a chunk that is not covered yet. Whether a
-candidate is to be seen is decided at its slot. So writers know nothing of indexes, no write, abort,
-rewriting of chunks or truncation can leave one wrong, and what a reader combines (its chunks, and
-the entries as they are now) fits together at any moment.
+chunks that its reader has pinned, finds candidates in the entries of those that are covered, in the
+small delta of a tail, and takes all rows of a chunk that is not covered yet. Whether a candidate is
+to be seen is decided at its slot. So writers know nothing of indexes, no write, abort, rewriting of
+chunks or truncation can leave one wrong, and the parts that a reader combines (its chunks, and the
+entries as they are now) fit together at any moment.
 """
 
 from __future__ import annotations

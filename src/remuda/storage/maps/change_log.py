@@ -1,12 +1,11 @@
-"""The changes of one map on one member, read from its versions: what began and what ended.
+"""The changes of one map on one member, read from the begins and ends of its versions.
 
 Every change leaves its timestamp on a version: the row that it wrote begins there, the row that it
 replaced or removed ends there. (So do handovers of partitions; their timestamps are marked.) So a
-log needs no help from writers: whoever wants to know what happened in (low, high] looks for begins
-and ends in between, as long as ``high`` is *closed* (nothing can commit at or below it any more)
-and ``low`` is not below the floor of the store (what ended before has been collected). A
-``ChangeLog`` keeps what it has found for others who ask, and looks again only at chunks that have
-changed since.
+log needs no help from writers. A reader of the changes in (low, high] looks for begins and ends in
+between, as long as ``high`` is *closed* (nothing can commit at or below it any more) and ``low`` is
+not below the floor of the store (what ended before has been collected). A ``ChangeLog`` keeps what
+it has found for others who ask, and looks again only at chunks that have changed since.
 
 Changes have one order, the same on every member: by timestamp, partition, hash of the key.
 """
@@ -197,7 +196,7 @@ class Scan:
 
 
 class ChangeLog:
-    """What has happened in (``low``, ``high``]; on the loop alone."""
+    """The changes in (``low``, ``high``]; on the loop alone."""
 
     def __init__(self, high: int) -> None:
         self.low = self.high = high
@@ -208,7 +207,7 @@ class ChangeLog:
         self.entries = 0
 
     def ahead(self, pinned: Extraction, high: int) -> Scan:
-        """What finds out what has happened until ``high``, which is closed, for ``take``."""
+        """The step that finds the changes until ``high``, which is closed, for ``take``."""
         seen: dict[int, _Seen] = {}
         dirty: list[tuple[Chunk, int]] = []
         for chunk, count in pinned.chunks:
@@ -252,7 +251,7 @@ class ChangeLog:
             self.take(self.behind(pinned, low).run())
 
     def since(self, low: int) -> Iterator[Changes]:
-        """What has happened in (``low``, ``high``], period by period; ``low`` is not below that of
+        """The changes in (``low``, ``high``], period by period; ``low`` is not below that of
         the log."""
         for high, changes in self._periods:
             if high > low:
@@ -282,7 +281,7 @@ def changes_of(  # noqa: PLR0917 (where, how, when)
     high: int,
     partitions: Flags | None = None,
 ) -> Changes:
-    """What has happened in (``low``, ``high``] in chunks, of which so many rows count."""
+    """The changes in (``low``, ``high``] in chunks, of which so many rows count."""
     sources: list[Chunk] = []
     pieces: list[_Piece] = []
     for chunk, count in chunks:
@@ -357,8 +356,8 @@ def _stamp(chunk: Chunk, count: int) -> tuple[int, int, int]:
 
 
 def _next(chunk: Chunk, count: int, high: int) -> int:
-    """The first begin or end in a chunk after ``high``: rows may end by themselves later, and what
-    was written after ``high`` is there already."""
+    """The first begin or end in a chunk after ``high``: rows may end by themselves later, and rows
+    that were written after ``high`` are there already."""
     if not count:
         return FOREVER
     begins, ends = _times(chunk, count)
@@ -403,7 +402,7 @@ def _found(sources: list[Chunk], pieces: Sequence[_Piece], count: int) -> Change
 
 
 def _checked(changes: Changes, layouts: Layouts, rule: KeyRule) -> Changes:
-    """Other keys may have the same hash: what was put together must belong together."""
+    """Other keys may have the same hash: the rows of a pair must have one key."""
     same = np.zeros(len(changes), dtype=np.bool_)
     if len(changes) > 1:
         same[1:] = (

@@ -5,8 +5,9 @@ A version is told apart by the hash of its key, its begin and its end: within on
 partition, a commit timestamp names one write of a key. Versions are put into *buckets* by their
 partitions and the first bits of their hashes. One copy sends a digest of each bucket; for the
 buckets whose digests differ it sends what tells its versions apart; the other one finds out which
-of them are void there, and which of its own are lacking. What was removed meanwhile is void like
-everything that only one side has, so no record of removals is needed, however long ago they were.
+of them are void there, and which of its own are lacking. A row that was removed meanwhile is void
+like everything that only one side has, so no record of removals is needed, however long ago they
+were.
 
 Keys with equal hashes are no exception: where the two copies do not have a version equally often,
 all versions of that description are void, and all are sent.
@@ -42,7 +43,7 @@ _FACTORS: Final = tuple(
 
 @dataclass(frozen=True, slots=True)
 class Marks:
-    """What tells versions apart."""
+    """The words that tell versions apart."""
 
     hashes: Hashes
     begins: Times
@@ -75,8 +76,8 @@ def bucket_bits(rows: int, partitions: int) -> int:
 
 
 class Inventory:
-    """The versions that an extraction has, all of one moment: what is ended later is shown as it
-    was. ``partitions``: those that are compared, in order."""
+    """The versions that an extraction has, all of one moment: a version that ended later is shown
+    as it was. ``partitions``: those that are compared, in order."""
 
     def __init__(self, extraction: Extraction, partitions: Sequence[int]) -> None:
         self._extraction = extraction

@@ -1,4 +1,4 @@
-"""What is counted of one map on one member: requests for entries, and when they came last.
+"""The counts of one map on one member: requests for entries, and when they came last.
 
 Only requests by key count (``get``, ``put``, ``remove`` and their kin); statements are counted as
 queries are. The numbers begin at 0 with the process, and are those of the member that served the

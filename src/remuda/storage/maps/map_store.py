@@ -68,7 +68,7 @@ class MapStore:
         """Rows that nothing has ended: those that end by themselves are counted by ``size``."""
         self.awaited = FOREVER
         """The lowest prepare timestamp of a single write that is not decided yet and lies outside
-        of this store; whoever knows of it sets it (``pending_at_or_below``)."""
+        of this store; its owner sets it (``pending_at_or_below``)."""
         self._keys = KeyRule(schema)
         self._layouts = self._readable.newest
         self._table = ChunkTable(schema)
@@ -458,7 +458,7 @@ class MapStore:
 
     @property
     def floor(self) -> int:
-        """What was before it can no longer be read."""
+        """Versions from before it can no longer be read."""
         return self.floors.reads
 
     def raise_floor(self, at: int) -> None:
@@ -558,12 +558,12 @@ class MapStore:
 
     @property
     def kept_statistics(self) -> MapStatistics:
-        """What ``statistics`` gave last, however old; taken now if it never did."""
+        """The last result of ``statistics``, however old; taken now if there is none."""
         return self._statistics or self.statistics()
 
     def statistics_work(self) -> Callable[[], MapStatistics] | None:
-        """What takes the statistics anew, on any thread, for ``keep_statistics``; None when those
-        kept are good."""
+        """The work that takes the statistics anew, on any thread, for ``keep_statistics``; None
+        when those kept are good."""
         known = self._statistics
         if known is not None and self.changes - self._counted <= STALE_SHARE * known.rows:
             return None

@@ -1,4 +1,4 @@
-"""What a read of a map holds on to, so that others may go on writing."""
+"""The pins by which a read of a map holds on to its versions, so that others may go on writing."""
 
 from __future__ import annotations
 

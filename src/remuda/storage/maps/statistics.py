@@ -32,8 +32,8 @@ from remuda.storage.maps.sketch import distinct as distinct_of
 
 SAMPLE_ROWS: Final = 64 * 1024
 SAMPLE_SIZE: Final = 4 * MIB
-"""Bytes of the sample of a column, about: wide values are sampled from fewer rows. What is computed
-of a sample takes several times its size, and no limit counts it."""
+"""Bytes of the sample of a column, about: wide values are sampled from fewer rows. Computing on a
+sample takes several times its size, and no limit counts it."""
 SKETCHED_SIZE: Final = 4 * MIB
 """Bytes of a chunk's column that are hashed at once, about."""
 HISTOGRAM_ROWS: Final = 8 * 1024

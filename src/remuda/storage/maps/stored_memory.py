@@ -1,8 +1,9 @@
 """How many bytes of rows a member holds, how many it may hold, and which writes still fit. Pure.
 
-What is held is measured from time to time. In between, every admitted write counts with its
-estimated size, so the account is never below what the writes since then can have added. Measuring
-again takes all errors of the estimates away: nothing has to be given back, and nothing leaks.
+The memory that is held is measured from time to time. In between, every admitted write counts with
+its estimated size, so the account is never below what the writes since then can have added.
+Measuring again takes all errors of the estimates away: nothing has to be given back, and nothing
+leaks.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ STORED_SHARE_MIN: Final = 8
 
 
 class Use(Enum):
-    """What bytes are wanted for."""
+    """The use of bytes."""
 
     ROWS = "rows"
     INTERNAL = "internal"
@@ -39,13 +40,13 @@ class Use(Enum):
 
 def statement_memory_of(available: int, wanted: int) -> int:
     """Bytes that all statements together may hold, of the ``available`` ones of a member.
-    ``wanted``: what the setting says; 0: nothing."""
+    ``wanted``: the value of the setting; 0: nothing."""
     return wanted or available // STATEMENTS_SHARE
 
 
 def stored_memory_of(available: int, statements: int, wanted: int) -> int:
     """Bytes that a member may store so that it stays within its ``available`` bytes, of which
-    statements may hold ``statements``. ``wanted``: what the setting says; 0: nothing."""
+    statements may hold ``statements``. ``wanted``: the value of the setting; 0: nothing."""
     left = int((available - PROCESS_SIZE - statements) / RESIDENT_FACTOR)
     return wanted or max(left, available // STORED_SHARE_MIN)
 
@@ -79,7 +80,7 @@ class StoredMemory:
         """Other members share the memory from now on."""
         self.limit = limit
         self._ordinary = limit - self.reserve
-        """What rows of ordinary maps may fill."""
+        """The bytes that rows of ordinary maps may fill."""
 
     @property
     def held(self) -> int:

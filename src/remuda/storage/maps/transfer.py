@@ -6,8 +6,8 @@ or before ``high``; the next one begins where it stopped. At ``high`` everything
 the clock is past it, and nothing is pending at or below it. The receiver adds versions that began
 after ``low``, and ends the others, which it has, where they end.
 
-Between two stores of one process a transfer is exact without timestamps: what is read on another
-thread is read again where it has changed (``Extraction.refreshed``).
+Between two stores of one process a transfer is exact without timestamps: rows that are read on
+another thread are read again where they have changed (``Extraction.refreshed``).
 """
 
 from __future__ import annotations
@@ -253,7 +253,8 @@ class Arrival:
     """When the versions were written, if that is not when their rows begin."""
 
     def begin_after(self, cuts: Times) -> None:
-        """As if nothing had been before ``cuts``, by partition: what ended there is never seen."""
+        """As if nothing had been before ``cuts``, by partition: versions that ended there are never
+        seen."""
         begins = np.maximum(self.begins, cuts[self.rows.partitions])
         if (begins != self.begins).any():
             self.origins, self.begins = self.begins, begins

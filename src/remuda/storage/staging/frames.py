@@ -1,6 +1,6 @@
-"""Rows of clients' jobs by *frame*: what one request brought to one member. However often and over
-whichever ways rows of a frame arrive at a store, each partition of it is staged once; and they go
-from store to store as their partitions do (design rule 22)."""
+"""Rows of clients' jobs by *frame*: the rows that one request brought to one member. However often
+and over whichever ways rows of a frame arrive at a store, each partition of it is staged once; and
+they go from store to store as their partitions do (design rule 22)."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class FramePart:
 
 
 class StagedFrames:
-    """What a store has staged of the jobs of clients, in its ``Staging`` and ``Removals``."""
+    """The staged rows of the jobs of clients, in the store's ``Staging`` and ``Removals``."""
 
     def __init__(self, staging: Staging, removals: Removals) -> None:
         self._staging = staging
@@ -47,12 +47,12 @@ class StagedFrames:
 
     @property
     def unarranged_bytes(self) -> int:
-        """What commits of jobs copy, besides ``nbytes``, before they drop what was staged."""
+        """Bytes that commits of jobs copy, besides ``nbytes``, before they drop the staged rows."""
         return sum(job.nbytes for job in self._staging.jobs.values() if job.prepared is None)
 
     @property
     def removal_bytes(self) -> int:
-        """What keys of rows that jobs will remove take of ``nbytes``."""
+        """The part of ``nbytes`` of keys of rows that jobs will remove."""
         return self._removals.nbytes
 
     # --- one frame ---
@@ -67,7 +67,7 @@ class StagedFrames:
     ) -> bool:
         """Keep the rows whose partitions are among ``within`` and were not here before; whether
         there were any. ``has``: the partitions of the rows, if they are known. Raises JobAborted
-        when the job takes no more, and what ``KeyRule.check`` raises."""
+        when the job takes no more, and the errors of ``KeyRule.check``."""
         keys = self._keys(job, removal=place[2])
         if not place[2]:
             keys.check(batch)
@@ -106,7 +106,7 @@ class StagedFrames:
         return not (self._staging.closed(job) or self._removals.closed(job))
 
     def parts(self, partitions: int = -1) -> list[FramePart]:
-        """What is there of these partitions, each with its own bits to change."""
+        """The rows of these partitions, each with its own bits to change."""
         found = []
         for job, place, _pieces, piece, keys in self._all():
             if piece.valid & partitions:
@@ -123,7 +123,7 @@ class StagedFrames:
         return {job for job, *_ in self._all()}
 
     def give(self, partitions: int, *targets: tuple[StagedFrames, int]) -> None:
-        """What is here of ``partitions`` goes: to each target what is of its partitions."""
+        """The rows of ``partitions`` go: to each target those of its partitions."""
         for job, (task, number, removal), pieces, piece, keys in self._all():
             leaving = piece.valid & partitions
             if not leaving:
@@ -150,7 +150,7 @@ class StagedFrames:
         return job in self._staging.jobs or self._removals.has(job)
 
     def arranged(self, job: str) -> tuple[PreparedRows | None, PreparedRows | None]:
-        """What a prepared job writes, and what it removes."""
+        """The rows that a prepared job writes, and those that it removes."""
         return self._staging.prepared_rows(job), self._removals.prepared(job)
 
     def drop(self, job: str) -> None:

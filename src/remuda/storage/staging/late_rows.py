@@ -43,7 +43,7 @@ def own_ends(rows: PreparedRows, timestamp: int) -> Times | None:
 
 
 def end_at_removals(ends: Times, rows: PreparedRows, timestamp: int) -> None:
-    """What removed these keys, absent as they were, while the rows were pending."""
+    """The removals of these keys, absent as they were, while the rows were pending."""
     cleared = [other for other in rows.cleared if other > timestamp]
     if cleared:
         np.minimum(ends, min(cleared), out=ends)

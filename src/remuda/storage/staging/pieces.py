@@ -2,7 +2,7 @@
 store that holds them, when partitions change hands (design rule 22).
 
 Sets of partitions are integers: bit p stands for partition p. To give rows of a partition away
-changes a bit and copies nothing; what the bits hide is left out when the job is prepared.
+changes a bit and copies nothing; rows that the bits hide are left out when the job is prepared.
 """
 
 from __future__ import annotations

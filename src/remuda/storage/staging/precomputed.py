@@ -1,8 +1,8 @@
 """The heavy part of the steps of a large commit, done on another thread: putting rows in order and
 finding the stored versions of their keys.
 
-Nothing is decided here. What has been worked out is used if the index is still the same (its
-``stamp``), and worked out again by the step itself if not.
+Nothing is decided here. A result that has been worked out is used if the index is still the same
+(its ``stamp``), and worked out again by the step itself if not.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Ahead:
 
     @property
     def holds(self) -> bool:
-        """Upkeep must rest: what has been found must stay where it is."""
+        """Upkeep must rest: versions that have been found must stay where they are."""
         if self._running:
             return True
         pending = self._staging.pending

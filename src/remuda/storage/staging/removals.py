@@ -67,7 +67,7 @@ class Removals:
         )
 
     def prepared(self, job_id: str) -> PreparedRows | None:
-        """What ``keep`` has been given."""
+        """The arguments of ``keep``."""
         job = self._jobs.get(job_id)
         return None if job is None else job.order
 
@@ -83,7 +83,7 @@ class Removals:
         return sum(piece.batch.num_rows for piece in pieces.values())
 
     def pieces(self, job_id: str, task: str, keys: KeyRule) -> dict[int, Piece]:
-        """What a task has staged, to be changed; made if need be."""
+        """The staged rows of a task, to be changed; made if need be."""
         return self._jobs.setdefault(job_id, _Job(keys)).tasks.setdefault(task, {})
 
     def has(self, job_id: str) -> bool:
@@ -95,7 +95,7 @@ class Removals:
         return job is not None and job.closed
 
     def open_pieces(self) -> Iterator[tuple[str, KeyRule, str, dict[int, Piece]]]:
-        """Of all jobs that are still written: job, its keys, task, and what is staged."""
+        """Of all jobs that are still written: job, its keys, task, and the staged rows."""
         for job_id, job in self._jobs.items():
             if not job.closed:
                 for task, pieces in job.tasks.items():

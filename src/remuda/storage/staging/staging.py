@@ -1,4 +1,4 @@
-"""Staged rows: what the tasks of a job have written and nobody sees yet (design rule 22)."""
+"""Staged rows, which the tasks of a job have written and nobody sees yet (design rule 22)."""
 
 from __future__ import annotations
 
@@ -182,7 +182,7 @@ class Staging:
         return sum(piece.batch.num_rows for piece in batches.values())
 
     def pieces(self, job_id: str, task: str, keys: KeyRule) -> dict[int, Piece]:
-        """What a task has staged, to be changed; made if need be."""
+        """The staged rows of a task, to be changed; made if need be."""
         job = self.jobs.setdefault(job_id, StagedJob(keys))
         return job.tasks.setdefault(task, {})
 
@@ -192,7 +192,7 @@ class Staging:
         return job is not None and job.closed
 
     def open_pieces(self) -> Iterator[tuple[str, KeyRule, str, dict[int, Piece]]]:
-        """Of all jobs that are still written: job, its keys, task, and what is staged."""
+        """Of all jobs that are still written: job, its keys, task, and the staged rows."""
         for job_id, job in self.jobs.items():
             if not job.closed:
                 for task, pieces in job.tasks.items():
@@ -259,7 +259,7 @@ class Staging:
         return any(rows.found[1] is not None for rows in self._pending_rows())
 
     def prepared(self, job_id: str) -> PreparedRows | RemudaError | None:
-        """What ``arranged`` has made of a job."""
+        """The result of ``arranged`` for a job."""
         job = self.jobs.get(job_id)
         return None if job is None else job.prepared or job.refusal
 
@@ -304,7 +304,7 @@ class Staging:
         self.settle()
 
     def settle(self) -> None:
-        """What the pending jobs do not hide is there for every reader."""
+        """Rows that the pending jobs do not hide are there for every reader."""
         self.unsettled_from = min(self.pending.values(), default=None)
 
     def discard(self, job_id: str) -> PreparedRows | None:

@@ -1,4 +1,4 @@
-"""What a job or a transaction must not meet among the stored rows when it prepares."""
+"""The conflicts of a job or a transaction with stored rows when it prepares."""
 
 from __future__ import annotations
 
