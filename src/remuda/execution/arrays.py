@@ -35,7 +35,7 @@ def dtype_of(type_: pa.DataType) -> np.dtype[Any] | None:
 
 
 def data_of(array: pa.Array) -> Data:
-    """A read-only view of the values of a fixed-width array; what is under a NULL is undefined."""
+    """A read-only view of the values of a fixed-width array; values under a NULL are undefined."""
     dtype = _DTYPES[array.type]
     length = len(array)
     buffer = array.buffers()[1]

@@ -1,4 +1,4 @@
-"""What a fragment is given by its member, as value types and protocols.
+"""The environment that a member gives to a fragment, as value types and protocols.
 
 All protocols here are implemented in ``member``. Their methods are called from the pool's threads
 (or from the loop, for fragments that run inline), so implementations are thread-safe and never
@@ -36,8 +36,9 @@ class Cursor(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ScanOf:
-    """What to read of a map: the columns at ``positions`` of ``schema_version`` of the rows that
-    are visible at the timestamp ``at`` and lie in ``partitions`` (None: in all of this member)."""
+    """The part of a map to read: the columns at ``positions`` of ``schema_version`` of the rows
+    that are visible at the timestamp ``at`` and lie in ``partitions`` (None: in all of this
+    member)."""
 
     map_id: int
     schema_version: int
@@ -120,7 +121,7 @@ class ExchangePort(Protocol):
 
 @dataclass(frozen=True)
 class FragmentProfile:
-    """What a finished fragment instance reports: one entry per operator in pre-order."""
+    """The report of a finished fragment instance: one entry per operator in pre-order."""
 
     fragment: int
     member: int

@@ -9,7 +9,7 @@ from remuda.execution.batch import Batch
 
 
 class Progress(Enum):
-    """What one call of ``advance`` achieved."""
+    """The result of one call of ``advance``."""
 
     FETCHED = auto()
     """``current_batch`` holds rows, possibly none; call again for more. An operator that only

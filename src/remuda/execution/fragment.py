@@ -4,7 +4,7 @@ Scheduling. ``_queued`` is true while the instance stands in the pool's queue or
 the caller that turns it from false to true submits the instance, so one thread at a time runs it.
 ``_wanted`` records that something happened. A slice clears ``_wanted`` before it looks at its
 mailbox; after it found nothing to do it clears ``_queued`` only if ``_wanted`` is still false, both
-under one lock. Whoever delivers puts the message into the mailbox first and sets ``_wanted``
+under one lock. The deliverer puts the message into the mailbox first and sets ``_wanted``
 afterwards under that same lock: so either the slice sees the message, or it sees ``_wanted`` and
 runs again, or the deliverer sees ``_queued`` false and submits. No wake-up is lost.
 """
@@ -140,11 +140,11 @@ class FragmentInstance:
         return "running" if self._queued else "waiting"
 
     def operators(self) -> Sequence[OperatorProfile]:
-        """What its operators have done so far."""
+        """The profile of its operators so far."""
         return self._profiles()
 
     def profile(self) -> FragmentProfile:
-        """What it has done so far."""
+        """Its profile so far."""
         return FragmentProfile(
             fragment=self.fragment,
             instance=self.instance,
@@ -180,7 +180,7 @@ class FragmentInstance:
             self.post(self._outbox.check)
 
     def cancel(self, error: RemudaError | None = None) -> None:
-        """End with ``error``; what is held is freed in the thread that runs this instance."""
+        """End with ``error``; its memory is freed in the thread that runs this instance."""
         self._cancelled = error or QueryCanceled("query was cancelled")
         self.schedule()
 

@@ -1,4 +1,4 @@
-"""The instances of a query's fragments: where they are, and who owns which partition.
+"""The instances of a query's fragments: where they are, and the owners of the partitions.
 
 An instance is to a fragment what a member is: it owns some partitions, has one end of every stream
 of its edges, and no other instance has its rows. So every plan that is right on several members is

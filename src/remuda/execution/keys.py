@@ -221,7 +221,7 @@ class _Words:
 
     @property
     def bytes(self) -> int:
-        """What telling values apart takes beside their words."""
+        """The work of telling values apart beside their words."""
         return 0
 
 
@@ -471,7 +471,7 @@ class KeyIds:
         return ids
 
     def known(self, arrays: Sequence[pa.Array]) -> tuple[Indices, Mask]:
-        """What ``encode`` would give, where that is known: the ids, and where they hold. A lone
+        """The result of ``encode``, where it is known: the ids, and where they hold. A lone
         NULL is always known."""
         ids, known = self._columns[0].known(arrays[0])
         for pairs, column, array in zip(self._pairs, self._columns[1:], arrays[1:], strict=True):

@@ -1,8 +1,8 @@
 """Memory of one statement on one member, counted by the operators that hold rows, and of all
 statements together.
 
-Nobody ever waits for memory here: what does not fit is spilled, or the statement fails. Waiting is
-for queries that have not begun and hold nothing (``query.admission``).
+Nobody ever waits for memory here: rows that do not fit are spilled, or the statement fails. Waiting
+is for queries that have not begun and hold nothing (``query.admission``).
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _PRESSED: Final = 0.75
 
 
 class MemberMemory:
-    """What all statements hold on one member. Thread-safe.
+    """The memory that all statements hold on one member. Thread-safe.
 
     ``limit`` is ``member_memory`` in bytes; None counts without limiting.
     """
@@ -41,7 +41,7 @@ class MemberMemory:
         self.held = 0
         self.peak = 0
         self.besides: list[Callable[[], int]] = []
-        """What the member holds for statements without counting it here: bytes now."""
+        """Bytes that the member holds for statements now without counting them here."""
         self._lock = threading.Lock()
 
     @property
@@ -78,8 +78,8 @@ class MemoryAccount:
     """Thread-safe: the fragments of one query share it.
 
     ``limit`` is the member's ``statement_memory`` in bytes; None counts without limiting. ``spill``
-    is where operators put rows beyond it; None: the statement fails. What is held counts in
-    ``member``, too.
+    is where operators put rows beyond it; None: the statement fails. Its bytes count in ``member``,
+    too.
     """
 
     def __init__(
@@ -145,9 +145,9 @@ def piece_of(share: int) -> int:
 
 
 class Reservation:
-    """What one operator holds of an account; ``clear`` gives everything back. ``usage`` is what
-    the operator's reservations come to together. ``instances`` of the operator share its part of
-    the account, or together they would hold more than there is before one of them spills."""
+    """The part of an account that one operator holds; ``clear`` gives everything back. ``usage`` is
+    what the operator's reservations come to together. ``instances`` of the operator share its part
+    of the account, or together they would hold more than there is before one of them spills."""
 
     __slots__ = ("_account", "_instances", "_what", "size", "usage")
 
@@ -191,7 +191,7 @@ class Reservation:
 
     @property
     def piece(self) -> int:
-        """Bytes of the batches that it takes at a time: what it has spilled leaves room for one,
+        """Bytes of the batches that it takes at a time: its spilled rows leave room for one,
         and others of the statement for theirs."""
         return piece_of(self.share)
 

@@ -1,4 +1,4 @@
-"""What a transaction has written and not committed yet, laid over the maps that its queries read.
+"""The uncommitted writes of a transaction, laid over the maps that its queries read.
 
 The write set of a transaction goes with the start of each of its queries to the members that take
 part. There it hides the stored rows of the keys that were written, and adds the rows that were
@@ -37,7 +37,7 @@ IndexForm: TypeAlias = Callable[[int, int], KeyForm]
 
 @dataclass(frozen=True)
 class MapWrites:
-    """What was written to one map, by key: the row, None for one that was removed. Keys and rows
+    """The writes to one map, by key: the row, None for one that was removed. Keys and rows
     are of ``schema``; NaN in a key is one object (``own_writes.canonical_key``)."""
 
     schema: MapSchema

@@ -51,13 +51,13 @@ class Split(Enum):
     """How the instances of a fragment on one member share what it scans."""
 
     CHUNKS = auto()
-    """Whoever is free takes the next chunk."""
+    """An instance that is free takes the next chunk."""
     PARTITIONS = auto()
     """Each keeps the rows of its own partitions: every one looks at all rows."""
 
 
 def cover_of(node: Physical, kinds: dict[int, ExchangeKind]) -> Cover:
-    """``kinds``: of the edges. What is not known here runs alone."""
+    """``kinds``: of the edges. An operator that is not known here runs alone."""
     match node:
         case TableScan() | ValuesScan() | Receive():
             return _leaf_cover(node, kinds)

@@ -1,4 +1,5 @@
-"""What one operator did: the figures of EXPLAIN ANALYZE, of ``sys.operators`` and of profiles."""
+"""The work of one operator in figures: those of EXPLAIN ANALYZE, of ``sys.operators`` and of
+profiles."""
 
 from __future__ import annotations
 

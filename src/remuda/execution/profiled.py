@@ -31,7 +31,7 @@ class ProfiledOperator(Operator):
         count_bytes: bool,
         usage: Usage | None = None,
     ) -> None:
-        """``usage``: what the operator's reservations hold."""
+        """``usage``: the bytes that the operator's reservations hold."""
         self._operator = operator
         self._clock = clock
         self._count_bytes = count_bytes
@@ -83,13 +83,13 @@ class ProfiledOperator(Operator):
         return self._operator.restart()
 
     def close(self) -> None:
-        """The profile stays, and what was observed goes: an operator may know who built it, who
+        """The profile stays, and the observed objects go: an operator may know who built it, who
         knows all observers, and such a circle would wait for the collector of cycles."""
         operator, self._operator = self._operator, _CLOSED
         operator.close()
 
     def profile_now(self, wall: float) -> OperatorProfile:
-        """What it has done so far. ``wall`` is what the wall clock shows when the clock shows 0."""
+        """Its profile so far. ``wall`` is what the wall clock shows when the clock shows 0."""
         waited, waits = self.all_waits()
         seconds = self.inclusive
         for source in self.inputs:
@@ -120,7 +120,7 @@ class ProfiledOperator(Operator):
 
 
 class _Closed(Operator):
-    """What is left of an operator after its end."""
+    """The rest of an operator after its end."""
 
     def advance(self) -> Progress:
         return Progress.FETCHED_DONE

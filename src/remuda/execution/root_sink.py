@@ -106,8 +106,8 @@ class RootSink:
         return page
 
     def detach(self) -> None:
-        """Nobody takes pages any more. What a query leaves behind must not hang together in a
-        circle: the collector of cycles seldom runs, and members would grow until it does."""
+        """Nobody takes pages any more. The remains of a query must not hang together in a circle:
+        the collector of cycles seldom runs, and members would grow until it does."""
         with self._lock:
             self._on_page = self._on_demand = None
 
@@ -118,7 +118,7 @@ class RootSink:
             return self.finished and not self._pages
 
     def clear(self) -> None:
-        """Drop what is queued, and what still comes (cancel)."""
+        """Drop the queued pages, and those that still come (cancel)."""
         with self._lock:
             pages = list(self._pages)
             self._pages.clear()

@@ -20,7 +20,7 @@ _OPTIONS: Final = pa.ipc.IpcWriteOptions(compression="lz4")
 
 @dataclass(slots=True)
 class Usage:
-    """What one operator holds now and at most, in bytes, and the compressed bytes and the files
+    """The bytes that one operator holds now and at most, and the compressed bytes and the files
     that it has put on disk so far. One thread at a time counts here."""
 
     held: int = 0

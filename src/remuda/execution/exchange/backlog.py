@@ -1,4 +1,4 @@
-"""What waits for one receiver, in order; beyond a bound on disk (design rule 12)."""
+"""The pieces that wait for one receiver, in order; beyond a bound on disk (design rule 12)."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ class Waiting:
 class Backlog:
     """First in, first out. Without ``memory`` whoever puts rows here bounds them.
 
-    With it, pieces are counted there, and what does not fit is written to disk. A file is first
-    written and then read, so pieces that come while one is read go to the next.
+    With it, pieces are counted there, and those that do not fit are written to disk. A file is
+    first written and then read, so pieces that come while one is read go to the next.
     """
 
     def __init__(self, form: BatchForm, size_max: int, memory: Reservation | None = None) -> None:
@@ -63,7 +63,7 @@ class Backlog:
         return self._head[0] if self._head else None
 
     def popleft(self) -> Waiting:
-        """What ``first`` gave."""
+        """The piece that ``first`` gave."""
         waiting = self._head.popleft()
         if waiting.reserved and self._memory is not None:
             self._memory.resize(self._memory.size - waiting.reserved)

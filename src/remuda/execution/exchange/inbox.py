@@ -64,8 +64,8 @@ class Inbox:
         self._post = post
 
     def detach(self) -> None:
-        """The fragment has ended. Nothing refers to it from here any more: what a query leaves
-        behind must not wait for the collector of cycles, which seldom runs."""
+        """The fragment has ended. Nothing refers to it from here any more: the remains of a query
+        must not wait for the collector of cycles, which seldom runs."""
         self._post = None
         self._send_grant = _nowhere
 
@@ -139,7 +139,7 @@ class Inbox:
         return any(s.member == member and not t.ended for s, t in self._streams.items())
 
     def expect_end(self, sender: Endpoint) -> None:
-        """The sender has sent everything: what does not come soon is lost."""
+        """The sender has sent everything: a piece that does not come soon is lost."""
         stream = self._streams.get(sender)
         if stream is not None:
             stream.expect_end(self._clock())

@@ -21,7 +21,7 @@ from remuda.execution.operators.row_partitions import RowPartitions
 from remuda.limits import AGGREGATE_BUFFER_ROWS
 
 _BYTES_PER_ROW: Final = 1024
-"""What a row may need at most while it is added, but for long texts."""
+"""The most bytes that a row may need while it is added, but for long texts."""
 _PIECE_ROWS_MIN: Final = 256
 
 

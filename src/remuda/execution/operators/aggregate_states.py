@@ -77,7 +77,7 @@ class State:
 
     @property
     def bytes(self) -> int:
-        """What is held beyond a few words per slot."""
+        """The bytes that are held beyond a few words per slot."""
         return 0
 
 
@@ -98,7 +98,7 @@ def packed_bytes(words: Data) -> pa.Array:
 
 
 def fixed_width_bytes(values: pa.Array, width: int) -> Data:
-    """What ``packed_bytes`` was given, as rows of ``width`` words."""
+    """The argument of ``packed_bytes``, as rows of ``width`` words."""
     rows = len(values)
     _, ends, data = values.buffers()
     if rows == 0 or data is None:
@@ -338,7 +338,7 @@ def _repeated(slots: Data, size: int) -> Indices | None:
 
 class ObjectExtremeState(State):
     """min and max of text, binary and long decimals: each batch is reduced to its groups by Arrow,
-    and what came of several batches again whenever it has doubled."""
+    and the results of several batches again whenever they have doubled."""
 
     def __init__(self, result: SqlType, largest: bool) -> None:
         super().__init__(result)

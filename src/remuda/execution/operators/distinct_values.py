@@ -2,8 +2,8 @@
 
 Hybrid hashing, as for the groups themselves (``partitioned_aggregate``): the pairs of group and
 value that came first stay; rows with others are split by the hash of the pair into files, and each
-file is looked through when all rows have come. What a call makes of its values does not depend on
-their order, so it does not matter that these come last.
+file is looked through when all rows have come. The result of a call does not depend on the order of
+its values, so it does not matter that these come last.
 """
 
 from __future__ import annotations

@@ -24,8 +24,9 @@ _BYTES_PER_STATE = 16
 
 @dataclass
 class BoundCall:
-    """One aggregate call with its columns resolved: the arguments, none for count(*), then what
-    ``keys`` sort by. ``packs``: it puts out states as bytes; ``merges``: it is given such."""
+    """One aggregate call with its columns resolved: the arguments, none for count(*), then the
+    columns that ``keys`` sort by. ``packs``: it puts out states as bytes; ``merges``: it is given
+    such."""
 
     function: str
     columns: Sequence[Callable[[Batch], pa.Array]]

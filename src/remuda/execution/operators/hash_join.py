@@ -40,7 +40,8 @@ def mark_column(matched: Mask, unknown: Mask | None) -> pa.Array:
 
 
 class RightNulls:
-    """What NOT IN must know of the whole right side where a join sees only a part of it."""
+    """The facts about the whole right side that NOT IN needs where a join sees only a part of
+    it."""
 
     def __init__(self) -> None:
         self.any_rows = False

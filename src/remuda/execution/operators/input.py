@@ -1,4 +1,4 @@
-"""What operators share: reading an input to its end, and gathering batches into one."""
+"""Work that operators share: reading an input to its end, and gathering batches into one."""
 
 from __future__ import annotations
 
@@ -156,7 +156,7 @@ class Gathered:
         self.rows += rows
 
     def batch(self) -> Batch:
-        """All rows as one batch; what was gathered is given up."""
+        """All rows as one batch; the gathered batches are given up."""
         columns = [
             unify(kept, type_) for kept, type_ in zip(self._columns, self._types, strict=True)
         ]

@@ -17,7 +17,7 @@ from remuda.query.ids import Endpoint
 
 
 class ReceiveOperator(Operator):
-    """Whatever has arrived, sender by sender as it comes."""
+    """All that has arrived, sender by sender as it comes."""
 
     def __init__(self, inbox: Inbox) -> None:
         self._inbox = inbox

@@ -142,7 +142,7 @@ class HeldRows(Operator):
         self._batches = batches[::-1]
 
     def restart(self) -> bool:
-        """What was given away is gone: see ``replace``."""
+        """Rows that were given away are gone: see ``replace``."""
         return True
 
     def advance(self) -> Progress:

@@ -1,7 +1,7 @@
 """Window calls over rows that come in order, a piece at a time: for windows without PARTITION BY
 that are larger than memory.
 
-What a call needs of all rows before a piece is one value that goes from piece to piece: a count, a
+A call needs of all rows before a piece one value that goes from piece to piece: a count, a
 sum, an extreme, the first value. lag and lead need so many rows before or after the piece. Calls
 over all rows are computed while the rows are put on disk.
 """
@@ -84,7 +84,7 @@ def _needs_peers(call: BoundWindowCall) -> bool:
 
 class RunningWindow:
     """``see`` every row, in any order; then ``add`` all of them in order, and take the ``rest``.
-    What comes out are the rows with a column for every call."""
+    The output is the rows with a column for every call."""
 
     def __init__(
         self,
@@ -149,7 +149,7 @@ def _whole_call(call: BoundWindowCall) -> BoundCall:
 
 
 class _Carry:
-    """One call, and what it knows of the pieces before."""
+    """One call, and its knowledge of the pieces before."""
 
     def __init__(self, call: BoundWindowCall) -> None:
         self.call = call
@@ -183,7 +183,7 @@ class _Carry:
         return array_from(local + before, pa.int64())
 
     def _summed(self, piece: Batch, found: Segments) -> pa.Array:
-        """Sums and counts: those of the piece, and what came before."""
+        """Sums and counts: those of the piece, and those of the pieces before."""
         call = self.call
         here = self._aggregate(piece, frames_of(call.frame, found, piece))
         valid = validity_mask(here)

@@ -9,7 +9,7 @@ from remuda.execution.context import TableCursor
 
 
 class SharedScan:
-    """Whoever is free takes the next chunk.
+    """An instance that is free takes the next chunk.
 
     All read the chunks that the first of them pinned: pinned by each of them, they could differ,
     for the member seals and merges chunks in between. Thread-safe.

@@ -1,5 +1,5 @@
-"""An aggregate with calls that keep all rows of a group (array_agg, medians): what is held beyond
-memory is one group, not all of them (sort-based grouping; Graefe 1993, section 4)."""
+"""An aggregate with calls that keep all rows of a group (array_agg, medians): one group is held
+beyond memory, not all of them (sort-based grouping; Graefe 1993, section 4)."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ class SortingAggregateOperator(Operator):
 
 
 class _HeldAndRest(Operator):
-    """The batches at hand, then what ``rest`` still gives; whoever made it closes ``rest``."""
+    """The batches at hand, then the remaining ones of ``rest``; the maker of ``rest`` closes it."""
 
     def __init__(self, held: list[Batch], rest: Upstream) -> None:
         self._held = held[::-1]

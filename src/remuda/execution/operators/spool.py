@@ -23,8 +23,8 @@ from remuda.plan.physical import Fragment, SpoolScan, Store
 class Spool:
     """One stored result on one member. One thread writes; after ``complete`` any may read.
 
-    What does not fit into memory goes to disk, from there on all of it. The rows are freed when all
-    ``readers`` have closed. Readers close in threads of their own.
+    Rows that do not fit into memory go to disk, from there on all of them. The rows are freed when
+    all ``readers`` have closed. Readers close in threads of their own.
     """
 
     def __init__(self, readers: int, types: Sequence[SqlType], memory: Reservation) -> None:

@@ -43,7 +43,8 @@ class WholePartitions:
         return ended
 
     def rest(self) -> Batch | None:
-        """What is held; None for nothing. Its memory is free when the caller is done with it."""
+        """The rows that are held; None if there are none. Its memory is free when the caller is
+        done with it."""
         if not self._open.rows:
             return None
         rows = self._open.batch()

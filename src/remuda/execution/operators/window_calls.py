@@ -1,4 +1,4 @@
-"""What the window operator is given: calls whose expressions are compiled."""
+"""The calls of the window operator, whose expressions are compiled."""
 
 from __future__ import annotations
 
