@@ -54,7 +54,7 @@ def comparison(call: Call) -> Kernel:
 
 
 def comparer(call: Call) -> Callable[[list[Value]], Mask]:
-    """The comparison as a NumPy mask; what it says in NULL rows is undefined."""
+    """The comparison as a NumPy mask; it is undefined in NULL rows."""
     return comparer_of(call.function, call.arguments[0].type, call.arguments[1].type)
 
 

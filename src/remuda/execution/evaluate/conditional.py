@@ -1,5 +1,5 @@
-"""What evaluates its parts only on the rows that reach them: AND, OR, CASE, COALESCE; and the
-functions that look at NULLs."""
+"""Expressions that evaluate their parts only on the rows that reach them: AND, OR, CASE, COALESCE;
+and the functions that look at NULLs."""
 
 from __future__ import annotations
 

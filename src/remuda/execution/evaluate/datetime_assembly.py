@@ -24,8 +24,9 @@ _DAYS: Final = range(1, 32)
 
 @dataclass
 class Values:
-    """What a template has read of ``text``. ``iso``: whether its dates are of ISO weeks, None while
-    no field tells; ``fraction``: the digits of a field FFn; ``half_day``: hours are 1 to 12."""
+    """The fields that a template has read of ``text``. ``iso``: whether its dates are of ISO weeks,
+    None while no field tells; ``fraction``: the digits of a field FFn; ``half_day``: hours are 1 to
+    12."""
 
     text: str
     fields: dict[str, int] = field(default_factory=dict)

@@ -1,4 +1,5 @@
-"""Code points, digests, encodings of bytes as text, and what bytes share with text."""
+"""Code points, digests, encodings of bytes as text, and the functions that bytes share with
+text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Dates and times in SQL/JSON paths: what ``.datetime()`` makes of a text, and how they compare."""
+"""Dates and times in SQL/JSON paths: how ``.datetime()`` reads a text, and how they compare."""
 
 from __future__ import annotations
 
@@ -40,12 +40,12 @@ _PLAIN: Final = (
     'yyyy-mm-dd"T"HH24:MI:SSTZH',
     'yyyy-mm-dd"T"HH24:MI:SS',
 )
-"""What is tried, in this order, without a template."""
+"""The forms that are tried, in this order, without a template."""
 
 
 class JsonMoment(NamedTuple):
     """``days`` since 1970-01-01 and microseconds of the day, both of the clock on the wall;
-    ``offset`` is the zone's, in seconds east of UTC. What the type does not have is 0."""
+    ``offset`` is the zone's, in seconds east of UTC. Fields that the type does not have are 0."""
 
     type: str
     days: int = 0

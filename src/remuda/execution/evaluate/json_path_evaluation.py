@@ -1,4 +1,4 @@
-"""What a SQL/JSON path leads to in a document, as PostgreSQL's executor has it.
+"""The evaluation of a SQL/JSON path in a document, as PostgreSQL's executor has it.
 
 Lax mode passes over what is not there, takes elements out of arrays where single values are wanted,
 and a single value for an array of one. In strict mode both are errors. An error inside of a
@@ -49,7 +49,7 @@ Found = list[Json] | None
 """Where values go; None if only one is asked for, whatever it is."""
 
 RECOVERABLE: Final = (SqlJsonError, DivisionByZero, NumericOverflow, InvalidDatetime)
-"""What makes a condition unknown, and what a silent call passes over."""
+"""An error that makes a condition unknown, and that a silent call passes over."""
 
 _VARIABLES_ID: Final = 1
 _ID_STEP: Final = 10_000_000_000
@@ -70,7 +70,7 @@ class _Base(NamedTuple):
 class _Scope(NamedTuple):
     base: _Base
     current: Json = None
-    """What ``@`` means."""
+    """The meaning of ``@``."""
     size: int = -1
     """How many elements the array has whose subscripts are computed: ``last`` is one less."""
     lenient: bool = True

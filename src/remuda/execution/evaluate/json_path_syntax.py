@@ -1,6 +1,6 @@
 """SQL/JSON paths as trees: PostgreSQL's grammar, read by recursive descent.
 
-A path is a chain of items: what it begins with, then one item for each step. Arguments of operators
+A path is a chain of items: its beginning, then one item for each step. Arguments of operators
 and methods, conditions of filters and subscripts are paths again.
 """
 

@@ -39,7 +39,7 @@ _CONTROL: Final = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "
 class Token(NamedTuple):
     kind: str
     text: str
-    """What it stands for: a name or string without quotes and escapes, a sign as it is."""
+    """Its meaning: a name or string without quotes and escapes, a sign as it is."""
     word: str = ""
     """The keyword that a name is, in lower case."""
     source: str = ""

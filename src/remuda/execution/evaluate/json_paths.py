@@ -39,7 +39,7 @@ def found(
     *,
     zones: bool = False,
 ) -> list[Json]:
-    """What the path leads to; with ``silent`` that before the first error."""
+    """The values that the path leads to; with ``silent`` those before the first error."""
     return _values(_evaluation(value, path, variables, zones), silent)
 
 

@@ -48,7 +48,7 @@ class _Parsed:
 def _with_parser(
     make: Callable[[_Parsed], Callable[..., PhysicalValue]],
 ) -> Callable[[Call], Kernel]:
-    """A strict function of physical values; what parses lives for one batch."""
+    """A strict function of physical values; its parser lives for one batch."""
 
     def maker(call: Call) -> Kernel:
         def kernel(values: list[Value], rows: int) -> pa.Array:

@@ -257,7 +257,8 @@ def strict_by_row(function: Callable[..., PhysicalValue], call: Call) -> Kernel:
 
 
 def _sameness(type_: SqlType) -> Callable[[Any], Any]:
-    """What to compare in place of a value, so that == is SQL's equality (NULL equals NULL)."""
+    """The object to compare in place of a value, so that == is SQL's equality (NULL equals
+    NULL)."""
     if not (type_.ordered_by_key or type_.is_float):
         return lambda value: value
     key = value_key(type_)

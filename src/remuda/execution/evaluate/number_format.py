@@ -1,7 +1,8 @@
 """Templates of ``to_char`` and ``to_number`` for numbers.
 
-What a template prints where is PostgreSQL's, which took it from Oracle: blanks for missing leading
-digits, one for the sign of a positive number, ``#`` for what does not fit, none of it behind FM.
+The places of a template's characters are PostgreSQL's, which took it from Oracle: blanks for
+missing leading digits, one for the sign of a positive number, ``#`` for a number that does not fit,
+none of it behind FM.
 """
 
 from __future__ import annotations
@@ -388,7 +389,7 @@ class _Reader:
         return self.text[self.at : self.at + 1]
 
     def take(self, name: str, plain: str) -> None:
-        """What one node of the template stands for."""
+        """The meaning of one node of the template."""
         match name:
             case "9" | "0" | "." | "D":
                 self._digit(name)

@@ -98,7 +98,7 @@ def compute(function: str, left: Exact, right: Exact, invalid: Mask | None) -> E
 
     Stays in int64 when interval arithmetic over the minima and maxima shows that no row can
     overflow (two fast passes instead of a check per row). ``invalid`` marks rows whose value does
-    not count (NULL): what lies there must not cause an overflow.
+    not count (NULL): a value that lies there must not cause an overflow.
     """
     apply = OPERATORS[function]
     if not is_wide(left) and not is_wide(right) and _fits(function, left, right):

@@ -2,7 +2,7 @@
 
 PostgreSQL rounds each quotient to a scale of its own (``numeric.significant_scale``). So does this,
 and fills up with zeros to the one scale of the result's type. Columns of 64-bit integers stay
-columns: what outgrows 64 bits is carried as two words.
+columns: values that outgrow 64 bits are carried as two words.
 """
 
 from __future__ import annotations

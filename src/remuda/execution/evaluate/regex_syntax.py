@@ -1,11 +1,11 @@
 """PostgreSQL's advanced regular expressions, SIMILAR TO patterns too, in Python's syntax.
 
-What differs between the two: the ends ``^ $`` and the dot where there are newlines, POSIX classes,
-the escapes for ends of words, and which match is preferred. Of several matches that begin at one
-place PostgreSQL takes the longest (the shortest, if the first quantifier is a non-greedy one),
-where Python takes the first that it finds: see ``Pattern.search``. A departure: of several ways to
-cut the whole match into groups, Python's first one is taken, and not that with the longest first
-group (``(fo|foo)(bar|obar)`` on ``foobar`` gives ``fo`` and ``obar``).
+The differences between the two: the ends ``^ $`` and the dot where there are newlines, POSIX
+classes, the escapes for ends of words, and which match is preferred. Of several matches that begin
+at one place PostgreSQL takes the longest (the shortest, if the first quantifier is a non-greedy
+one), where Python takes the first that it finds: see ``Pattern.search``. A departure: of several
+ways to cut the whole match into groups, Python's first one is taken, and not that with the longest
+first group (``(fo|foo)(bar|obar)`` on ``foobar`` gives ``fo`` and ``obar``).
 """
 
 from __future__ import annotations

@@ -236,7 +236,8 @@ def _split_part(text: str, delimiter: str, field: int) -> str:
 
 
 def _check_length(call: Call) -> Kernel:
-    """What is stored in VARCHAR(n) is no longer than that; blanks at its end may be cut off."""
+    """A text that is stored in VARCHAR(n) is no longer than that; blanks at its end may be cut
+    off."""
 
     def kernel(values: list[Value], _: int) -> pa.Array:
         texts = values[0]
