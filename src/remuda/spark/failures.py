@@ -1,4 +1,4 @@
-"""What a failed Spark job means: the error of Remuda inside the text that Spark hands over."""
+"""The cause of a failed Spark job: the error of Remuda inside the text that Spark hands over."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _CANCELED: Final = re.compile(
     r"\[SPARK_JOB_CANCELLED\] ([^\n]*?)\s*(?:SQLSTATE: \w+)?$", re.MULTILINE
 )
 _JAVA: Final = re.compile(r"^: (?:\w+\.)+(\w+(?:Error|Exception)): (.+)$", re.MULTILINE)
-"""What Py4J says on its second line; the first one names a method."""
+"""Py4J's own words on its second line; the first one names a method."""
 _SLOW_WORKER: Final = "Python worker failed to connect back"
 _OLD_JAVA: Final = re.compile(r"UnsupportedClassVersionError[^\n]*")
 _MESSAGE_MAX: Final = 400
@@ -35,7 +35,7 @@ T = TypeVar("T")
 
 
 def written(write: Callable[[], T]) -> T:
-    """What ``write`` returns, which runs one Spark job that writes to the grid. It runs again when
+    """The result of ``write``, which runs one Spark job that writes to the grid. It runs again when
     the grid has rolled the job back because members left or were lost. Raises what the last run
     raises."""
     for _ in range(_ATTEMPTS - 1):
@@ -49,7 +49,8 @@ def written(write: Callable[[], T]) -> T:
 
 @contextmanager
 def explained() -> Iterator[None]:
-    """What Spark raises inside becomes the error of ours that caused it, as ``explain`` says."""
+    """An error that Spark raises inside becomes the error of ours that caused it, as ``explain``
+    says."""
     try:
         yield
     except Exception as error:

@@ -1,4 +1,4 @@
-"""The data source over a running cluster: what ``RemudaDataSource`` answers with a client.
+"""The data source over a running cluster: the answers of ``RemudaDataSource`` with a client.
 
 It is a module of its own, because a worker that reads a cut of a snapshot needs no client.
 """

@@ -343,7 +343,7 @@ def _tag(query: QueryId) -> str:
 
 
 def meant(error: Exception) -> RemudaError:
-    """The error of the grid that the same statement would have met, or what Spark says."""
+    """The error of the grid that the same statement would have met, or Spark's own text."""
     text = str(error)
     found = explain(error)
     if type(found).__name__ not in ("JobAborted", "InternalError"):

@@ -41,7 +41,7 @@ SOURCE_SETTINGS: Final[Mapping[str, str]] = {
     "spark.sql.python.filterPushdown.enabled": "true",
     "spark.sql.timeType.enabled": "true",
 }
-"""What the data source uses: filters may be pushed to it, and maps may have TIME columns."""
+"""Settings of the data source: filters may be pushed to it, and maps may have TIME columns."""
 
 SAFE_PATH: Final = "PYTHONSAFEPATH"
 """Without it, Spark's workers import from the folder in which the driver was started: a file csv.py
@@ -80,9 +80,9 @@ def session(
 
     ``master`` defaults to all local cores. ``quick`` starts faster and computes slower (about half
     the processor time to the first answer): for demos, tests and short loads. ``settings`` are
-    Spark's own and win over ours. ``log`` is a file for what the Java process and the workers write
-    to their standard error, and of errors PySpark prints nothing then: whoever gave it tells them.
-    Raises ``JavaMissing``, ``SparkNotStarted``.
+    Spark's own and win over ours. ``log`` is a file for the standard error of the Java process and
+    the workers, and of errors PySpark prints nothing then: the caller that gave the file tells
+    them. Raises ``JavaMissing``, ``SparkNotStarted``.
     """
     if log is not None:
         for logger in ERROR_LOGGERS:
@@ -154,7 +154,7 @@ def _not_started(error: Exception, master: str, log: Path | None) -> SparkNotSta
 @contextmanager
 def _safe_paths() -> Iterator[None]:
     """Of what the Java process starts by itself: it looks for data sources in a worker without the
-    environment of executors. Only for that moment: what else this process starts is its caller's.
+    environment of executors. Only for that moment: other children of this process are its caller's.
     """
     before = os.environ.get(SAFE_PATH)
     os.environ[SAFE_PATH] = "1"

@@ -62,7 +62,7 @@ OBJECTS_PER_PIECE = 4
 def verify_snapshot(
     spark: SparkSession, store: str, name: str, level: int = 3, *, key_file: str = ""
 ) -> VerifyReport:
-    """What ``VERIFY SNAPSHOT`` finds, object by object and cut by cut in parallel. Raises
+    """The findings of ``VERIFY SNAPSHOT``, object by object and cut by cut in parallel. Raises
     UndefinedObject, InputError."""
     if level not in list(Level):
         raise InputError(f"level must be 1, 2 or 3, not {level!r}")
@@ -179,8 +179,8 @@ def restore_snapshot(
     """Restore a snapshot with its logs replayed by Spark: they become a base of its own in the same
     store (``compact_snapshot``), the members read that, each its share, all maps appear together or
     not at all, and the base goes again. ``store`` is what the members of ``client``'s cluster have
-    as ``snapshot_store``, as it is called here. What is there now, as ``client.snapshots.restore``
-    says it; the same arguments, and the same errors."""
+    as ``snapshot_store``, as it is called here. The maps that are there now, as
+    ``client.snapshots.restore`` tells them; the same arguments, and the same errors."""
     place = Store(store, key_file)
     opened, _ = place.open()
     path = path_to(opened, name, cut=cut, moment=moment)

@@ -1,4 +1,4 @@
-"""What must be so before members are hosted: the session, its slots, how often tasks are retried,
+"""Conditions before members are hosted: the session, its slots, how often tasks are retried,
 and the members' settings. Everything is told here, on the driver, before a task runs."""
 
 from __future__ import annotations
@@ -135,7 +135,7 @@ def settings_of_members(
     data_dir: str,
 ) -> tuple[MemberConfig, dict[str, str]]:
     """The settings of every member, checked as far as the driver can, and those that were given,
-    as text. ``host``: what the driver's machine is called among them; members on loopback need no
+    as text. ``host``: the name of the driver's machine among them; members on loopback need no
     protection. Raises InputError."""
     given: dict[str, object] = {}
     if config is not None:
@@ -155,7 +155,7 @@ def settings_of_members(
 
 
 def tls_of(merged: MemberConfig) -> TlsFiles | None:
-    """What protects the line between tasks and driver: the members' own files, which the driver
+    """The protection of the line between tasks and driver: the members' own files, which the driver
     needs at the same places."""
     if not merged.tls_certificate:
         return None

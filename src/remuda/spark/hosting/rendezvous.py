@@ -1,4 +1,5 @@
-"""Who founds the hosted cluster, who joins it, and where: the driver's decisions. Pure.
+"""The driver's decisions: which member founds the hosted cluster, which ones join it, and where.
+Pure.
 
 Each of N tasks has a *seat*. Before the cluster is formed nobody is answered until all N have
 said where their members will listen; then the lowest seat that has a log of an earlier run (else
@@ -82,7 +83,7 @@ class _Seat:
 
 @dataclass(slots=True)
 class Rendezvous:
-    """Raises nothing: what went wrong is in ``failure``, and every task then gets a refusal."""
+    """Raises nothing: the error is in ``failure``, and every task then gets a refusal."""
 
     count: int
     version: str

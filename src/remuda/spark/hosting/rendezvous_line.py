@@ -47,8 +47,8 @@ class Line:
         self._connection = connection
         self._connection.settimeout(STALL_TIMEOUT)
         self._using = threading.Lock()
-        """A TLS connection must not be read and written at the same time: who waits for bytes
-        waits without it."""
+        """A TLS connection must not be read and written at the same time: a thread that waits for
+        bytes waits without it."""
         self._arrived = bytearray()
         self._over = False
         self.peer = peer

@@ -74,7 +74,7 @@ class RendezvousServer:
     # --- for the driver -------------------------------------------------------------------------
 
     def look(self, see: Callable[[Rendezvous], Any]) -> Any:
-        """What ``see`` finds, while nothing changes."""
+        """The finding of ``see``, while nothing changes."""
         with self._changed:
             return see(self._rendezvous)
 
@@ -229,7 +229,7 @@ class RendezvousServer:
 
 
 class _TaskLine:
-    """What the server knows of one task."""
+    """The server's knowledge of one task."""
 
     def __init__(self, line: Line) -> None:
         self.line = line

@@ -1,5 +1,5 @@
-"""What Spark's scheduler knows and no public API of PySpark tells: slots, and why tasks failed.
-Classic sessions only; all of it goes through the gateway to Java."""
+"""Facts that Spark's scheduler knows and no public API of PySpark tells: slots, and why tasks
+failed. Classic sessions only; all of it goes through the gateway to Java."""
 
 from __future__ import annotations
 

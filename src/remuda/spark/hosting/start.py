@@ -181,8 +181,8 @@ def start_cluster(
     ``_port``: where the driver listens for its tasks (default: spark.driver.host, any port).
 
     ``data_dir``: a folder on the executors' machines in which each member keeps its log. Spark may
-    run a task on another machine next time: what only a folder there has is not found then. Use it
-    with a file system that all executors share, or with executors that stay where they are.
+    run a task on another machine next time: a file that only a folder there has is not found then.
+    Use it with a file system that all executors share, or with executors that stay where they are.
 
     Raises InputError, NotSupported (Spark Connect), ResourceError (too few slots),
     MemberUnavailable (a member does not start: why, with the end of its log). Nothing is left
@@ -259,7 +259,7 @@ def _bind_host(context: SparkContext, driver: str, given: str) -> str:
 def _await_formed(
     server: RendezvousServer, job: _Job, members: int, *, deadline: float, timeout: float
 ) -> None:
-    """Raises MemberUnavailable, or what a task has failed with."""
+    """Raises MemberUnavailable, or the error of a task."""
     context = job.context
     while not server.wait(lambda seen: seen.formed or bool(seen.failure), _LOOK):
         if job.ended:

@@ -1,4 +1,4 @@
-"""What runs in a Spark task that hosts a member: the member is a process of its own, the child of
+"""The program of a Spark task that hosts a member: the member is a process of its own, the child of
 the task's Python worker, and lives no longer than that.
 
 The task asks the driver for the member's place, starts it, and then waits: for the member's end
@@ -45,7 +45,7 @@ _PR_SET_PDEATHSIG: Final = 1
 
 @dataclass(frozen=True, slots=True)
 class Hosting:
-    """What all tasks are told; it travels with them. ``settings`` are those of the members;
+    """The word to all tasks; it travels with them. ``settings`` are those of the members;
     ``tls`` protects the line to the driver."""
 
     driver_host: str
@@ -134,7 +134,7 @@ class HostTask:
                     return None
 
     def _hear(self, selector: selectors.BaseSelector) -> bool:
-        """What the driver has said; False: stop. A broken line is made again."""
+        """The driver's word; False: stop. A broken line is made again."""
         try:
             while self._line.look():
                 said = self._line.receive()
@@ -304,8 +304,8 @@ def _scratch() -> str | None:
 
 
 def _labels(given: str, host: str) -> str:
-    """Copies of a partition go to different machines, and then to different executors: what
-    happens to one, happens to all of its members."""
+    """Copies of a partition go to different machines, and then to different executors: the end of
+    one is the end of all of its members."""
     names = {part.partition("=")[0].strip() for part in given.split(",")}
     found = [given] if given.strip() else []
     if "rack" not in names:

@@ -64,7 +64,7 @@ class Progress:
 
 @dataclass(frozen=True, slots=True)
 class LoadReport:
-    """What a load did: ``rows`` are in the map now, ``rejected`` ones were left out.
+    """The result of a load: ``rows`` are in the map now, ``rejected`` ones were left out.
 
     ``reasons`` counts the rejected rows by reason, ``rejects`` are the files that hold them,
     ``size`` is bytes of the source, ``created`` whether the load made the map.
@@ -89,7 +89,7 @@ class LoadReport:
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What ``find_or_create`` asks of a map that has to be made."""
+    """The properties of a map that ``find_or_create`` has to make."""
 
     key: tuple[str, ...]
     partition_by: tuple[str, ...]

@@ -1,4 +1,4 @@
-"""Read one split with Arrow, inside a task: rows in engine form, and what does not fit.
+"""Read one split with Arrow, inside a task: rows in engine form, and records that do not fit.
 
 The quick way reads typed columns and assumes that all is well. Only when Arrow finds a value that
 it cannot convert (it does not say which) is the piece read again as text and sifted.
@@ -328,7 +328,7 @@ def _json_row(record: Any, schema: MapSchema) -> list[PhysicalValue]:
 
 
 def _physical(value: Any, sql_type: SqlType) -> PhysicalValue:
-    """What is text in JSON because JSON has no such values is read as SQL reads text."""
+    """Values that are text in JSON because JSON has no such values are read as SQL reads text."""
     if isinstance(value, str) and not sql_type.holds_text:
         return parse_text(value, sql_type)
     if isinstance(value, list) and sql_type.element is not None:

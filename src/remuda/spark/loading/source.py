@@ -1,4 +1,4 @@
-"""What columns a set of files has, and of which types, found out before any task starts."""
+"""The columns of a set of files and their types, found out before any task starts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""What all parts of a run share: the session, the cluster, the environment, where errors belong."""
+"""The context that all parts of a run share: the session, the cluster, the environment, where
+errors belong."""
 
 from __future__ import annotations
 

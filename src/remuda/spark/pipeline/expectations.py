@@ -37,7 +37,8 @@ class Sorted:
 def sort_batch(
     context: Context, view: str, frame: DataFrame, expectations: tuple[Expectation, ...]
 ) -> Sorted:
-    """Compute ``frame``, once: what is checked is what is written. Raises ``ExpectationFailed``."""
+    """Compute ``frame``, once: the checked rows are the written ones. Raises
+    ``ExpectationFailed``."""
     # Not persist(): plans over persisted rows have been seen to wait for ever (Spark 4.3, adaptive
     # execution). What was checked would be computed anew if it were lost; now the run fails.
     marked = _mark(frame, expectations).localCheckpoint(eager=True)
@@ -78,7 +79,7 @@ def sort_stream(
 def view_report(
     view: str, counts: dict[str, int], expectations: tuple[Expectation, ...]
 ) -> ViewReport:
-    """What a stream has counted, as ``sort_batch`` reports it."""
+    """The counts of a stream, as ``sort_batch`` reports them."""
     broken = {e.name: counts.get(f"broken_{i}", 0) for i, e in enumerate(expectations)}
     rows, aside = counts.get("rows", 0), counts.get("aside", 0)
     return ViewReport(view, rows, rows - counts.get("kept", 0) - aside, aside, broken)

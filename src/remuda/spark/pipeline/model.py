@@ -1,4 +1,4 @@
-"""What a pipeline file says, as plain values: no Spark, no clock, nothing resolved.
+"""The contents of a pipeline file, as plain values: no Spark, no clock, nothing resolved.
 
 Texts may hold ``${NAME}`` for variables of the environment; they stay as written here, so that
 nothing secret is printed (``variables`` fills them in, at the last moment).
@@ -159,7 +159,7 @@ class Quarantine:
 
 @dataclass(frozen=True, slots=True)
 class SparkOptions:
-    """What the Spark session of the command line is made with."""
+    """The settings of the Spark session of the command line."""
 
     master: str | None = None
     packages: tuple[str, ...] = ()
@@ -170,7 +170,7 @@ class SparkOptions:
 @dataclass(frozen=True, slots=True)
 class Stream:
     """A pipeline that goes on. ``every`` is seconds between batches, 0 for as soon as possible;
-    ``available_now``: what is there is taken, in batches, and the run ends."""
+    ``available_now``: the rows that are there are taken, in batches, and the run ends."""
 
     checkpoint: str
     every: float = 0.0

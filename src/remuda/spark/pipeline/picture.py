@@ -26,7 +26,8 @@ _NAME_WIDTH_MAX: Final = 32
 
 
 def picture(pipeline: Pipeline, columns: Mapping[str, Sequence[str]] | None = None) -> str:
-    """The plan, a view or target per line. ``columns``: what Spark has found the views to have."""
+    """The plan, a view or target per line. ``columns``: the columns of the views, as Spark has
+    found them."""
     rows: list[tuple[str, str, str, str, list[str]]] = []
     for view in pipeline.views:
         notes = [_expectation(e) for e in view.expectations]

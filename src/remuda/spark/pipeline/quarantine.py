@@ -35,7 +35,7 @@ def make_map(context: Context, name: str) -> None:
 
 def keep(context: Context, aside: Mapping[str, DataFrame], rows: int, *, again: bool) -> None:
     """Write ``aside`` (view -> rows with ``_reasons``), ``rows`` in all. ``again``: the run may
-    have been tried before, and what it kept then is replaced."""
+    have been tried before, and the rows that it kept then are replaced."""
     quarantine = context.pipeline.quarantine
     if quarantine is None or not (rows or again):
         return

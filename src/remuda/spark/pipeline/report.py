@@ -1,4 +1,4 @@
-"""What a run did, and what it says while it does it."""
+"""The report of a run, during the run and at its end."""
 
 from __future__ import annotations
 

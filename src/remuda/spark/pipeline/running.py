@@ -41,9 +41,9 @@ def run(
     ``run_id`` names a run that was interrupted, to do the same again; by default it is the time.
     ``environment`` is where ``${NAME}`` is looked up. ``tell`` gets a line now and then.
 
-    Raises ``PipelineInvalid`` for what is wrong with the file, ``ExpectationFailed``, and what
-    reading and writing raises: nothing is written then, or all of some targets and nothing of the
-    others, in the order of the file.
+    Raises ``PipelineInvalid`` for defects of the file, ``ExpectationFailed``, and the errors of
+    reading and writing: nothing is written then, or all of some targets and nothing of the others,
+    in the order of the file.
     """
     context = _context(spark, pipeline, address, security, run_id, environment, tell)
     if pipeline.stream is not None:
@@ -59,7 +59,7 @@ def dry_run(
     security: Mapping[str, str] | None = None,
     environment: Mapping[str, str] | None = None,
 ) -> str:
-    """The plan with the columns that Spark finds, and what would be made of the targets.
+    """The plan with the columns that Spark finds, and the targets as they would become.
 
     Sources are opened, but no row is computed, and nothing is written. Raises what ``run`` would
     raise.

@@ -95,8 +95,8 @@ def _of_name(name: str) -> ModuleType:
 
 @contextmanager
 def _beside(folder: Path) -> Iterator[None]:
-    """Modules beside the pipeline can be imported inside. Workers cannot import them: what such a
-    module defines travels with the tasks."""
+    """Modules beside the pipeline can be imported inside. Workers cannot import them: the
+    definitions of such a module travel with the tasks."""
     before = set(sys.modules)
     sys.path.insert(_after_standard_library(), str(folder))
     try:
@@ -133,7 +133,7 @@ def _called(
 
 
 def _failed(error: Exception, text: str) -> PipelineInvalid:
-    """What the user's code raised, with the place in it."""
+    """The error that the user's code raised, with the place in it."""
     frames = traceback.extract_tb(error.__traceback__)
     own = [f for f in frames if "importlib" not in f.filename and f.filename != __file__]
     place = f"{Path(own[-1].filename).name}:{own[-1].lineno}: " if own else ""

@@ -72,7 +72,7 @@ def prepare_maps(context: Context, prepared: list[Prepared]) -> None:
 
 
 def check_map(context: Context, target: MapTarget) -> str:
-    """What ``prepare_map`` would do, without doing it; raises what it would raise."""
+    """The work of ``prepare_map``, without doing it; raises the same errors."""
     with context.at(target.line, target.label):
         frame = cast(context.views[target.source], target.types)
         columns = _columns(frame, target)
@@ -242,7 +242,7 @@ def _index_column(column: str) -> str:
 
 
 def drop_quietly(context: Context, prepared: Sequence[Prepared]) -> None:
-    """After a failure: what failed must not be hidden by what follows from it."""
+    """After a failure: errors that follow from it must not hide it."""
     for one in prepared:
         if one.created:
             try:

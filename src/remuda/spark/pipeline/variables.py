@@ -1,7 +1,7 @@
 """``${NAME}`` in texts of a file: variables of the environment, which may be secret.
 
-``${NAME:-text}`` has a default; ``$${`` is ``${`` itself. What was filled in is never shown:
-``Values.hide`` takes it out of texts that others made, such as Spark's errors.
+``${NAME:-text}`` has a default; ``$${`` is ``${`` itself. A value that was filled in is never
+shown: ``Values.hide`` takes it out of texts that others made, such as Spark's errors.
 """
 
 from __future__ import annotations

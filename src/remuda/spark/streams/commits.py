@@ -1,10 +1,10 @@
-"""What makes a stream's batches count exactly once, whatever fails and is repeated.
+"""Commits by which a stream's batches count exactly once, although tasks fail and are repeated.
 
 The rows of a batch are a staged job, which commits as a whole. A map, ``remuda_streams``, has a row
 for each query and target: its last batch, the job of that batch, and whether the job is known to be
-committed. The row is written before the commit, and says so after it. Who finds a batch in between
-asks the members how its job ended; before that, it sees to it that the job does not commit any more
-if it has not.
+committed. The row is written before the commit, and says so after it. A run that finds a batch in
+between asks the members how its job ended; before that, it sees to it that the job does not commit
+any more if it has not.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def commit_batch(
     """Commit the job of a batch, unless the batch has been committed; whether it was this job.
 
     Raises InputError for a batch that does not follow the last one, SerializationFailure when
-    another run of the query is at work, and what the commit of a job raises.
+    another run of the query is at work, and the errors of the commit of a job.
     """
     last = read_progress(client, target)
     if last is not None and not last.done:

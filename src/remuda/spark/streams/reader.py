@@ -1,8 +1,8 @@
 """``spark.readStream.format("remuda")``: the changes of a map, from a snapshot of it or from a
 moment on.
 
-What lies between two offsets is always the same, so a batch that Spark repeats has the same rows,
-whichever members have the partitions by then.
+The changes between two offsets are always the same, so a batch that Spark repeats has the same
+rows, whichever members have the partitions by then.
 """
 
 from __future__ import annotations
@@ -70,8 +70,8 @@ REST: Final = from_micros(2_000_000)
 
 @dataclass(frozen=True)
 class ChangeSlice(InputPartition):
-    """What one task reads of some partitions: the rows of a snapshot if ``end`` is None, else the
-    changes between two places."""
+    """The part of some partitions that one task reads: the rows of a snapshot if ``end`` is None,
+    else the changes between two places."""
 
     address: str
     partitions: tuple[int, ...]

@@ -1,8 +1,9 @@
 """``df.writeStream.format("remuda")``: micro-batches into a map, each exactly once.
 
-The writer is made anew for each batch, and once more in the process that commits it; what belongs
-together is in the messages of the tasks. The first task of a batch begins its job, under an id that
-the writer has made up. A batch is known by the query and its number, which Spark tells the tasks.
+The writer is made anew for each batch, and once more in the process that commits it; the messages
+of the tasks tell which rows belong together. The first task of a batch begins its job, under an id
+that the writer has made up. A batch is known by the query and its number, which Spark tells the
+tasks.
 """
 
 from __future__ import annotations

@@ -32,7 +32,7 @@ def check_wanted(wanted: StructType, schema: MapSchema) -> None:
 
 
 def arrow_schema(wanted: StructType) -> pa.Schema:
-    """What Spark compares the first batch with."""
+    """The schema that Spark compares the first batch with."""
     return to_arrow_schema(wanted, timezone="UTC")
 
 

@@ -1,5 +1,5 @@
-"""What a write does with the rows of a DataFrame: store them all, delete their keys, or as a column
-of theirs says."""
+"""The effect of a write on the rows of a DataFrame: store them all, delete their keys, or as a
+column of theirs says."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ OPERATIONS: Final[dict[str, Kind]] = {
     "delete": "delete",
     "d": "delete",
 }
-"""What the operation column may say, in any case of letters. A stream of the changes of a map says
+"""The words of the operation column, in any case of letters. A stream of the changes of a map says
 "snapshot" of the entries that it begins with."""
 
 

@@ -1,8 +1,8 @@
 """One timestamp for everything that a Spark job reads, kept while the job runs (design rule 19).
 
 A job is one execution of a query of Spark: all its tasks, of all the maps that it reads, agree on a
-timestamp when the first of them begins. They meet at the two oldest members of the grid: whoever
-comes first proposes the time that it is there, everybody else gets that one. While tasks run, they
+timestamp when the first of them begins. They meet at the two oldest members of the grid: the first
+one to come proposes the time that it is there, everybody else gets that one. While tasks run, they
 renew the lease; a while after the last one it ends by itself, and the members may forget.
 """
 

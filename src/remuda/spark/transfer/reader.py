@@ -34,9 +34,9 @@ OTHERS_MAX = 8
 
 @dataclass(frozen=True)
 class Slice(InputPartition):
-    """What one task reads: ``statement`` over ``partitions`` (None: a query, wherever it runs), in
-    ``pieces``. ``address``: of the member that has them when the read is planned, and of others.
-    ``ticket`` names the read."""
+    """The part that one task reads: ``statement`` over ``partitions`` (None: a query, wherever it
+    runs), in ``pieces``. ``address``: of the member that has them when the read is planned, and of
+    others. ``ticket`` names the read."""
 
     address: str
     partitions: tuple[int, ...] | None

@@ -1,7 +1,7 @@
 """The rows of some partitions of a map at one timestamp, each exactly once, wherever they are.
 
-A slice is read in pieces: one statement for some partitions of one member. What a statement has
-given is handed on when it has ended, so a piece whose member is lost is read again, from whoever
+A slice is read in pieces: one statement for some partitions of one member. The rows of a statement
+are handed on when it has ended, so a piece whose member is lost is read again, from the member that
 has its partitions then. A piece that is larger than ``HELD_SIZE`` is handed on while it is read; if
 its member is lost then, the attempt fails, and Spark runs the task again from its start.
 """
@@ -44,7 +44,7 @@ _FINAL = (SnapshotTooOld, QueryTimeout, QueryCanceled, SchemaChanged, Partitions
 
 @dataclass(frozen=True, slots=True)
 class Scan:
-    """What is read of each piece."""
+    """The rows that are read of each piece."""
 
     statement: str
     parameters: tuple[object, ...]

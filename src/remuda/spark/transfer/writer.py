@@ -207,8 +207,8 @@ def find_or_create(
 def undo(client: Client, job: str, schema: MapSchema, created: bool) -> None:
     """Drop the rows of a failed job, and the map that was made for it unless others filled it.
 
-    As far as the members can be reached: what failed the job must not be hidden by what follows
-    from it, and members drop a job by themselves when it idles or its coordinator is lost.
+    As far as the members can be reached: errors that follow from the failure of the job must not
+    hide it, and members drop a job by themselves when it idles or its coordinator is lost.
     """
     with contextlib.suppress(RemudaError):
         client.abort_job(job)
