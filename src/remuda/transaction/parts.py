@@ -14,8 +14,7 @@ When the near member is lost, each member that is the primary of prepared parts 
 of all others, and tells them how it ended. A primary that has not prepared its part rolls it back
 on all its copies before it says so; so either all parts are prepared, or somebody has finished, or
 one will never be prepared, and everyone who asks finds the same. While a partition is unreachable,
-nobody knows what its copies know: parts that are in doubt stay so, and ends are kept for members
-that come back.
+nobody knows what its copies know: parts in doubt stay so, and ends are kept for its return.
 
 A timestamp holds for as long as its primary is the primary. A backup that is promoted after a third
 member was the primary does not know whether that one knew of the part: if not, it has served reads
