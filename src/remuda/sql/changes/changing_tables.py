@@ -112,7 +112,7 @@ def _no_relation(context: Context, entry: ast.Node) -> Make:
 
 
 def _relation(context: Context, entry: ast.Node, change: ChangeStatement) -> Make:
-    """What makes the relation for each place that reads it."""
+    """The maker of the relation for each place that reads it."""
     alias = entry.args["alias"]
     name = identifier(alias.this)
     renamed = [identifier(column) for column in alias.args.get("columns") or ()]

@@ -1,4 +1,4 @@
-"""INSERT ... ON CONFLICT: what happens to rows whose key, or whose values of a unique index, the
+"""INSERT ... ON CONFLICT: the way of rows whose key, or whose values of a unique index, the
 map has already."""
 
 from __future__ import annotations
@@ -102,8 +102,8 @@ def _equal(context: Context, source: Logical, target: Logical, arbiter: Arbiter)
 def _arbiters(
     context: Context, schema: MapSchema, keys: list[ast.Node], constraint: ast.Node | None
 ) -> tuple[Arbiter, ...]:
-    """What a row may not share with others: all that the map has, or what the statement names.
-    Raises UndefinedObject, InvalidColumnReference."""
+    """The unique values that a row may not share with others: all that the map has, or those that
+    the statement names. Raises UndefinedObject, InvalidColumnReference."""
     primary = Arbiter(schema.key_positions)
     uniques = {
         index.name: Arbiter(

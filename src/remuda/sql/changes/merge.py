@@ -44,7 +44,8 @@ ACTION_NAMES: Final = {
 
 @dataclass(slots=True)
 class _Clause:
-    """One WHEN. ``values``: by schema position, what the row becomes (UPDATE: what changes)."""
+    """One WHEN. ``values``: by schema position, the values that the row gets (UPDATE: the changed
+    ones)."""
 
     node: ast.Node
     matched: bool
@@ -292,7 +293,7 @@ class _Merge:
         return Case(values[-1].type, branches, values[-1])
 
     def _rows(self, chosen: Expression) -> list[Expression]:
-        """What is written: of a deleted row what it was."""
+        """The written row; of a deleted one its last values."""
         return [
             self._by_clause(chosen, lambda clause, p=position: clause.values.get(p, self.old[p]))  # type: ignore[misc]
             for position in range(len(self.schema.columns))

@@ -106,7 +106,7 @@ def _condition(context: Context, schema: MapSchema, node: ast.Node) -> Expressio
 
 
 def default_of(column: Column) -> Expression:
-    """What the column gets where a row says nothing, of exactly its type."""
+    """The value of the column where a row says nothing, of exactly its type."""
     default = column.default
     if default is None:
         return Literal(unrestricted(column.type), None)

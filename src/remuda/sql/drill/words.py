@@ -37,7 +37,7 @@ class Piece:
 
     @property
     def name(self) -> str | None:
-        """What it is as a name: without its quotes. None: it is none."""
+        """Its name, without quotes. None: it is none."""
         match self.kind:
             case "word":
                 return self.text

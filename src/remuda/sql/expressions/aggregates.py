@@ -19,7 +19,7 @@ from remuda.sql.trees import ast
 
 @dataclass(slots=True)
 class _Parts:
-    """What stands between the parentheses of a call."""
+    """The text between the parentheses of a call."""
 
     arguments: list[ast.Node]
     distinct: bool = False
@@ -97,7 +97,7 @@ def _all_in_order(
 
 
 def first_of(call: AggregateCall, name: str, reference: Expression) -> Expression:
-    """What the call ``name`` stands for, of the aggregate that is computed for it."""
+    """The meaning of the call ``name``, from the aggregate that is computed for it."""
     if name == call.function or call.function != "array_agg" or name != "any_value":
         return reference
     assert call.type.element is not None

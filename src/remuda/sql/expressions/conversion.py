@@ -135,8 +135,8 @@ class Converter:
         return self.kept(self.cast(expression, unrestricted(target), node), target, node)
 
     def kept(self, expression: Expression, target: SqlType, node: ast.Node | None) -> Expression:
-        """What a column, or a CAST, of ``target`` keeps of an expression of this type: the digits
-        of TIMESTAMP(3), the fields of INTERVAL DAY TO HOUR."""
+        """The part of an expression of this type that a column, or a CAST, of ``target`` keeps: the
+        digits of TIMESTAMP(3), the fields of INTERVAL DAY TO HOUR."""
         fit = fit_of(target)
         if fit is None:
             return expression
@@ -158,7 +158,7 @@ class Converter:
     def _fitting(
         self, expression: Expression, target: SqlType, node: ast.Node | None
     ) -> Expression:
-        """Text for a column VARCHAR(n): what is longer is an error, and not cut as by CAST."""
+        """Text for a column VARCHAR(n): a longer one is an error, and not cut as by CAST."""
         limit = target.length
         assert limit is not None
         source = expression.type

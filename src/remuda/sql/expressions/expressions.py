@@ -18,7 +18,7 @@ from remuda.sql.trees import ast
 
 
 class Surroundings(Protocol):
-    """What an expression may ask of the query around it."""
+    """The questions that an expression may ask of the query around it."""
 
     @property
     def has_grouping_sets(self) -> bool: ...
@@ -159,7 +159,7 @@ def register_call(name: str, handler: Handler) -> None:
 
 
 def describe(node: ast.Node) -> str:
-    """What to call a construct that has no handler."""
+    """The name of a construct that has no handler."""
     if isinstance(node, ast.Var):
         return f"the keyword {str(node.this).upper()}"
     known = _NAMES.get(type(node).__name__)

@@ -16,7 +16,7 @@ _KINDS: Final = frozenset({Kind.DATE, Kind.TIMESTAMP, Kind.TIMESTAMPTZ})
 
 
 def special_moment(text: str, target: SqlType) -> Expression | None:
-    """What the word stands for, as a value of ``target``; None: it is no such word there."""
+    """The meaning of the word, as a value of ``target``; None: it is no such word there."""
     word = text.strip().lower()
     if target.kind not in _KINDS or word not in {"now", "epoch", *_DAYS}:
         return None

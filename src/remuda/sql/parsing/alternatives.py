@@ -16,7 +16,7 @@ _KNOWN: Final = frozenset({REPLACE, "IGNORE", "ABORT"})
 def conflict_of(
     context: Context, schema: MapSchema, alternative: str, node: ast.Insert
 ) -> ast.OnConflict | None:
-    """What INSERT OR ... says in PostgreSQL's words; None for a plain INSERT. Raises NotSupported.
+    """INSERT OR ... in PostgreSQL's words; None for a plain INSERT. Raises NotSupported.
 
     REPLACE removes all rows that are in the way, of which there is one at most if the map has one
     key: that is what is replaced.

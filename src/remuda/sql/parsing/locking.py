@@ -1,4 +1,5 @@
-"""FOR UPDATE and FOR SHARE behind a query: what it reads is checked when its transaction commits.
+"""FOR UPDATE and FOR SHARE behind a query: the rows that it reads are checked when its transaction
+commits.
 
 There are no locks to wait for, so NOWAIT changes nothing, and all strengths are one.
 """

@@ -6,8 +6,8 @@
     ALTER TABLE name SET (option = value, ...)  |  RESET (option, ...)
     value     'text'  |  number  |  word  |  DEFAULT
 
-Names and values are those of ``datatypes.map_options``. What PostgreSQL's programs write besides is
-skipped where it says what holds anyway: storage parameters, tablespaces, collations.
+Names and values are those of ``datatypes.map_options``. Other options that PostgreSQL's programs
+write are skipped where they say nothing new: storage parameters, tablespaces, collations.
 """
 
 from __future__ import annotations

@@ -60,7 +60,7 @@ class TransactionParser(TokenReader):
                 return ReleaseTree(name.text, name.position)
 
     def set_transaction(self, *, session: bool) -> SetTransactionTree:
-        """What follows SET TRANSACTION, or SET SESSION CHARACTERISTICS AS TRANSACTION."""
+        """The modes behind SET TRANSACTION, or SET SESSION CHARACTERISTICS AS TRANSACTION."""
         position = self.position()
         if not session and self.accept("snapshot"):
             self.unsupported(

@@ -1,4 +1,4 @@
-"""GROUP BY: the keys, the aggregate calls, and what expressions look like above the Aggregate."""
+"""GROUP BY: the keys, the aggregate calls, and the form of expressions above the Aggregate."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class Grouping:
         self.forced = False
         """GROUP BY or HAVING is there, so rows are grouped even without an aggregate call."""
         self._inside = False
-        """What is being rewritten is used inside of a subquery."""
+        """The rewritten expression is used inside of a subquery."""
         self.sets: list[GroupingSet] = []
         """The grouping sets, if there are several."""
         self._copies: dict[Expression, ColumnId] = {}

@@ -62,7 +62,7 @@ Parts: TypeAlias = tuple[Expression, ...]
 def numbered(context: Context, plan: Logical) -> Logical:
     """``plan`` without calls of sequences. Raises NotSupported for those in conditions of outer
     joins, in LIMIT, in recursive terms and in subqueries with FROM that refer to columns around
-    them, and what ``sequence_named`` raises."""
+    them, and the errors of ``sequence_named``."""
     return _Lifting(context).plan(plan)
 
 

@@ -1,4 +1,4 @@
-"""Queries as a whole: SELECT, VALUES, WITH, parentheses, and what stands around them."""
+"""Queries as a whole: SELECT, VALUES, WITH, parentheses, and the clauses around them."""
 
 from __future__ import annotations
 

@@ -50,7 +50,7 @@ class Terms(Protocol):
 
 EXPECTED_ROWS = 1000.0
 WIDE_DECIMAL = SqlType(Kind.DECIMAL, precision=38, scale=16)
-"""What a decimal becomes whose digits would grow with every round."""
+"""The type of a decimal whose digits would grow with every round."""
 _INEXACT_DECIMAL = computed_decimal(SCALE_OF_INEXACT, QUOTIENT_STEP, 0)
 """The same for quotients and other inexact numbers, which keep PostgreSQL's digits."""
 WIDENINGS_MAX = 4
@@ -127,8 +127,8 @@ class RecursionBinder:
         self.analyze = analyze
 
     def bind(self, search: ast.Search | None = None) -> Callable[[], Logical]:
-        """What makes the relation for each place that reads it; ``search`` is the clause SEARCH or
-        CYCLE."""
+        """The maker of the relation for each place that reads it; ``search`` is the clause SEARCH
+        or CYCLE."""
         context, name = self.context, self.name
         union = _form(context, name, self.common.node)
         _check(context, name, union)

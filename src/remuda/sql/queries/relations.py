@@ -58,7 +58,8 @@ class CommonTable:
 
 @dataclass(slots=True)
 class Environment:
-    """What a query sees besides its own FROM: CTEs, and the scope of the query around it."""
+    """The surroundings of a query besides its own FROM: CTEs, and the scope of the query around
+    it."""
 
     tables: dict[str, CommonTable] = field(default_factory=dict)
     parent: Scope | None = None
@@ -83,7 +84,7 @@ class RelationBinder:
         self.environment = environment
         self.bind_query = bind_query
         self._left: list[Scope] = []
-        """What stands to the left of the relation that is being bound, for LATERAL."""
+        """The relations to the left of the one that is being bound, for LATERAL."""
 
     def from_clause(self, first: ast.Node, joins: list[ast.Node]) -> tuple[Logical, Scope]:
         plan, scope = self.relation(first)
@@ -93,8 +94,8 @@ class RelationBinder:
     def joins(
         self, plan: Logical, scope: Scope, joins: list[ast.Node] | None
     ) -> tuple[Logical, Scope]:
-        """``a JOIN b ..., c JOIN d ...``: commas bind weaker than JOIN, so what they separate is
-        joined first, and its conditions see nothing of what stands before the comma."""
+        """``a JOIN b ..., c JOIN d ...``: commas bind weaker than JOIN, so the items between them
+        are joined first, and their conditions see nothing of the items before the comma."""
         found: list[tuple[Logical, Scope, ast.Node | None]] = [(plan, scope, None)]
         for join in joins or ():
             left = [known for _, known, _ in found]
@@ -121,7 +122,8 @@ class RelationBinder:
             del self._left[known:]
 
     def _with_left(self) -> Environment:
-        """What a lateral relation sees: everything to its left, then what its query sees."""
+        """The columns that a lateral relation sees: everything to its left, then those of its
+        query."""
         around = Scope(parent=self.environment.parent)
         for scope in self._left:
             around.visible = around.visible + scope.visible
@@ -131,7 +133,7 @@ class RelationBinder:
         return Environment(self.environment.tables, around)
 
     def _beside_left(self) -> Environment:
-        """What a derived table sees: nothing to its left, but errors know of it."""
+        """The columns that a derived table sees: nothing to its left, but errors know of it."""
         if not self._left:
             return self.environment
         around = Scope(parent=self.environment.parent, hidden=tuple(self._left))

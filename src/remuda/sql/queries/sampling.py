@@ -1,7 +1,7 @@
 """TABLESAMPLE BERNOULLI (p) [REPEATABLE (seed)]: a filter on the key of the map.
 
-SYSTEM samples blocks of storage in PostgreSQL. Here it picks single entries as BERNOULLI does:
-what a seed chooses must not depend on where the rows happen to be.
+SYSTEM samples blocks of storage in PostgreSQL. Here it picks single entries as BERNOULLI does: the
+choice of a seed must not depend on where the rows happen to be.
 """
 
 from __future__ import annotations

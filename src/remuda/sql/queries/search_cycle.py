@@ -51,7 +51,7 @@ def with_search(
 
 
 class _Clause:
-    """What the clause says. ``names`` are those of the further columns; ``mark`` is the first of
+    """The words of the clause. ``names`` are those of the further columns; ``mark`` is the first of
     CYCLE, which is ``reached`` where a row came before."""
 
     def __init__(self, context: Context, node: ast.Search, columns: Sequence[str]) -> None:
@@ -120,7 +120,7 @@ def _derived(
 
 
 def _reference(context: Context, name: str, step: ast.Select) -> str:
-    """What the recursive term calls the query ``name``, which stands in its own FROM."""
+    """The recursive term's name for the query ``name``, which stands in its own FROM."""
     first = step.args.get("from_")
     sources = [] if first is None else [first.this]
     sources += [join.this for join in step.args.get("joins") or ()]

@@ -554,7 +554,8 @@ class SelectBinder:
         return project(self.context, plan, names, expressions)
 
     def rows_of_items(self) -> tuple[Logical, list[Expression]]:
-        """The rows below set-returning functions, and what computes the items from them."""
+        """The rows below set-returning functions, and the expressions that compute the items from
+        them."""
         every = self.items + self.hidden
         plan = self.plan
         expressions = [item.expression for item in every]

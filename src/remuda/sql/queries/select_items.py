@@ -1,4 +1,4 @@
-"""What a SELECT puts out and sorts by, while it is bound."""
+"""The items that a SELECT puts out and sorts by, while it is bound."""
 
 from __future__ import annotations
 

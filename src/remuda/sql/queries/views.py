@@ -1,7 +1,7 @@
-"""Views: what CREATE VIEW keeps, and what a view is where it is used.
+"""Views: the text that CREATE VIEW keeps, and the relation in its place where it is used.
 
 The text of a view is bound anew in every statement that uses it. Its columns are those of its
-definition: what ``*`` has come to mean since then does not show.
+definition: a later meaning of ``*`` does not show.
 """
 
 from __future__ import annotations

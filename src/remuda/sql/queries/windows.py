@@ -53,8 +53,8 @@ class OrderKey:
 
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """What a window says; ``spec`` is its frame clause, not bound yet: it may depend on the call's
-    place no more than the rest, but its errors do."""
+    """The words of a window; ``spec`` is its frame clause, not bound yet: it may depend on the
+    call's place no more than the rest, but its errors do."""
 
     partition: tuple[Expression, ...] = ()
     order: tuple[OrderKey, ...] = ()

@@ -1,4 +1,5 @@
-"""What one statement shares while it is bound: ids, parameter types, the text for errors."""
+"""The context that one statement shares while it is bound: ids, parameter types, the text for
+errors."""
 
 from __future__ import annotations
 

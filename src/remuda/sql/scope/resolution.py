@@ -59,7 +59,7 @@ class Reference:
     literal: bool = False
 
     def naming(self, place: Place) -> str:
-        """What stands there if it names ``place``, however the text is read."""
+        """The name there if it means ``place``, however the text is read."""
         text = f"{quoted_name(place.namespace)}.{quoted_name(place.local)}"
         return "'" + text.replace("'", "''") + "'" if self.literal else text
 

@@ -41,7 +41,7 @@ def supplied(
 
 
 def once(context: Context, name: str, plan: Logical) -> Callable[[], Logical]:
-    """What makes the relation of a CTE whose rows are computed once, however often it is read."""
+    """The maker of the relation of a CTE whose rows are computed once, however often it is read."""
     relation = context.unique(f"query {name}")
     columns = [Column(c.name, c.type, c.nullable) for c in plan.output]
     definition = Recursion(name, "", plan, None, distinct=False)

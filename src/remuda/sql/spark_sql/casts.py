@@ -30,8 +30,8 @@ def native_cast(inner: str, found: SqlType, wanted: SqlType) -> str | None:
 
 
 def _holds(found: SqlType, wanted: SqlType) -> bool:
-    """Whether every text fits. CHAR is kept without its blanks, so it is a text like others; what
-    becomes CHAR must lose them."""
+    """Whether every text fits. CHAR is kept without its blanks, so it is a text like others; a text
+    that becomes CHAR must lose them."""
     if wanted.kind is Kind.CHAR and found.kind is not Kind.CHAR:
         return False
     if wanted.length is None:

@@ -1,9 +1,10 @@
 """Expressions as Spark SQL.
 
-What Spark computes exactly as the grid does is written in its own words (*native*). Everything else
-runs in Spark's Python workers by the grid's own evaluator: a call of a function that stands for the
-whole expression. It is the whole expression, not the part that Spark lacks, because Spark computes
-functions of Python for all rows first, also in arms of CASE that are not taken.
+An expression that Spark computes exactly as the grid does is written in its own words (*native*).
+Everything else runs in Spark's Python workers by the grid's own evaluator: a call of a function
+that stands for the whole expression. It is the whole expression, not the part that Spark lacks,
+because Spark computes functions of Python for all rows first, also in arms of CASE that are not
+taken.
 """
 
 from __future__ import annotations

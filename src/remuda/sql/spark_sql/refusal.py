@@ -1,4 +1,4 @@
-"""What does not run on Spark with the same answer."""
+"""Constructs that do not run on Spark with the same answer."""
 
 from __future__ import annotations
 

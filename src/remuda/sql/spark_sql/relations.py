@@ -1,8 +1,8 @@
 """Relational algebra as Spark SQL: every operator is one SELECT over those of its inputs.
 
 Every column is called by its number, ``c7``, and has at each place exactly the Spark type of its
-SQL type, so that nothing is converted by rules of Spark's own. What comes in has been normalized by
-the planner: subqueries are joins already, and every conversion is written out.
+SQL type, so that nothing is converted by rules of Spark's own. The plan that comes in has been
+normalized by the planner: subqueries are joins already, and every conversion is written out.
 """
 
 from __future__ import annotations
@@ -185,8 +185,8 @@ class _Relations:
     # --- one input ----------------------------------------------------------------------------
 
     def _computed(self, source: str, expressions: Iterable[Expression]) -> tuple[str, list[str]]:
-        """Texts of ``expressions`` over the source that is returned with them: what runs in
-        Python is computed below, where Spark takes it."""
+        """Texts of ``expressions`` over the source that is returned with them: expressions that run
+        in Python are computed below, where Spark takes it."""
         texts: list[str] = []
         below: list[str] = []
         for expression in expressions:

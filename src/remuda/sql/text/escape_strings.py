@@ -1,4 +1,4 @@
-"""``E'caf\\u00e9\\n'``: what backslashes mean in such strings, by PostgreSQL's rules."""
+"""``E'caf\\u00e9\\n'``: the meaning of backslashes in such strings, by PostgreSQL's rules."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ SHOWN_MAX: Final = 2000
 
 _WORDS: Final = frozenset({"null", "true", "false"})
 _NO_VALUE_AFTER: Final = frozenset({"is", "not", "set"})
-"""What makes NULL, TRUE and FALSE a part of the grammar: IS NULL, NOT NULL, SET NULL."""
+"""Words by which NULL, TRUE and FALSE are a part of the grammar: IS NULL, NOT NULL, SET NULL."""
 _SIGNED_AFTER: Final = frozenset(
     {"(", "[", ",", "=", "<>", "!=", "<", "<=", ">", ">=", "+", "-", "*", "/", "%", "||"}
     | {"and", "or", "between", "select", "where", "when", "then", "else", "limit", "offset"}
@@ -97,7 +97,7 @@ def _pieces(text: str) -> Iterator[_Piece]:
 
 
 def _tokens(text: str) -> list[Token]:
-    """Those of the first ``READ_MAX`` characters. What is cut in two there is left out."""
+    """Those of the first ``READ_MAX`` characters. A token that is cut in two there is left out."""
     if len(text) <= READ_MAX:
         return tokenize(text)
     start = text[:READ_MAX]

@@ -1,4 +1,4 @@
-"""Hints for misspelt keywords: what stands where a statement cannot be read on."""
+"""Hints for misspelt keywords, where a statement cannot be read on."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ class TokenKind(Enum):
 
 
 class Token:
-    """``text``: what it means: of quoted texts the inside, of a parameter its number. ``word``: of
+    """``text``: its meaning: of quoted texts the inside, of a parameter its number. ``word``: of
     words and symbols the text in lower case, "" for all others. ``start`` and ``end`` are the
     offsets of its first and its last character."""
 

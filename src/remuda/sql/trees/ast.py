@@ -203,8 +203,7 @@ class Literal(Node):
 
 
 class Column(Node):
-    """``this``: an Identifier or a Star; ``table``, ``db``, ``catalog``: what it is qualified
-    with."""
+    """``this``: an Identifier or a Star; ``table``, ``db``, ``catalog``: its qualifiers."""
 
 
 class Parameter(Node):
@@ -784,7 +783,7 @@ class Lock(Node):
 
 
 class Change(Node):
-    """``this``: what is changed, ``with_``, ``returning``"""
+    """``this``: the changed table, ``with_``, ``returning``"""
 
 
 class Insert(Change):

@@ -55,7 +55,7 @@ class PrepareTree:
 
 @dataclass(frozen=True, slots=True)
 class ExecuteTree:
-    """``prefix``: what stands before EXECUTE (EXPLAIN with its options), "" for nothing."""
+    """``prefix``: the words before EXECUTE (EXPLAIN with its options), "" for nothing."""
 
     name: str
     position: Position

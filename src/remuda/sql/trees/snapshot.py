@@ -11,7 +11,8 @@ from remuda.errors import Position
 
 @dataclass(frozen=True, slots=True)
 class CreateSnapshotTree:
-    """``increment``: what the logs have since the cut before, where that is possible."""
+    """``increment``: the changes that the logs have since the cut before, where that is
+    possible."""
 
     name: str
     position: Position
@@ -40,7 +41,7 @@ class VerifySnapshotTree:
 
 @dataclass(frozen=True, slots=True)
 class RestoreSnapshotTree:
-    """``cut`` None: the last one, or what reaches ``moment`` (a text) if there is one.
+    """``cut`` None: the last one, or the one that reaches ``moment`` (a text) if there is one.
     ``maps``: (full name in the snapshot, new full name); empty: all. ``schemas``: those that are
     written in the new names.
     ``prefix`` goes in front of the names of all maps."""
@@ -91,6 +92,6 @@ SnapshotTree: TypeAlias = (
 
 
 def tag_of(tree: SnapshotTree) -> str:
-    """What the statement is called when it has ended."""
+    """The tag of the statement when it has ended."""
     word = type(tree).__name__.removesuffix("Tree").removesuffix("s").removesuffix("Snapshot")
     return "SHOW" if word == "Show" else f"{word.upper()} SNAPSHOT"

@@ -1,4 +1,4 @@
-"""Queries: WITH, SELECT, VALUES, TABLE, set operations, and what stands behind them."""
+"""Queries: WITH, SELECT, VALUES, TABLE, set operations, and the clauses behind them."""
 
 from __future__ import annotations
 
