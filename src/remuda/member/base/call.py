@@ -22,7 +22,7 @@ class Call(Protocol):
 
     @property
     def user(self) -> str:
-        """Who asks; "" for the member itself, and where nobody needs to say."""
+        """The user that asks; "" for the member itself, and where nobody needs to say."""
 
     def reply(self, rpc_type: int, body: Body, dbody: Buffers = ()) -> None: ...
 

@@ -32,7 +32,8 @@ def bug(error: Exception, what: str) -> RemudaError:
 
 
 def attempt(what: str, action: Callable[[], object]) -> None:
-    """One item of work that goes on for ever: whatever it raises is logged, and ends only it."""
+    """One item of work that goes on for ever: an error that it raises is logged, and ends only
+    it."""
     try:
         action()
     except Exception as error:  # noqa: BLE001 (the boundary, see bug)

@@ -78,8 +78,8 @@ class Forwarding:
         self._core.serve(call, later())
 
     def pass_on(self, call: Call, member: int) -> None:
-        """Have ``member`` answer ``call``. One that refuses it for its view is asked again, or
-        whoever has taken its place; one that is lost is not asked at all."""
+        """Have ``member`` answer ``call``. One that refuses it for its view is asked again, or the
+        member that has taken its place; one that is lost is not asked at all."""
         try:
             with nothing_done:
                 self._core.require_alive(member)

@@ -1,4 +1,5 @@
-"""Which members want to leave, as far as they have said so, and who of them has open work."""
+"""The members that want to leave, as far as they have said so, and those of them that have open
+work."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Room on the disk of a log.
 
-What is noted in a log is done already, so a full disk must not be met by it. New writes are refused
+Work that is noted in a log is done already, so it must not meet a full disk. New writes are refused
 while there is less room than what is under way may need; reads go on, and so does everything when
 there is room again. Where a write meets a full disk all the same (another process has filled it
 within a moment, or a quota that the disk does not tell), the log waits and tries again, and nobody
@@ -32,7 +32,7 @@ class LogRoom:
         self._disk = disk
         self._folder = folder
         self.refusal: DiskFull | None = None
-        """What new writes are refused with, if they are."""
+        """The error by which new writes are refused, if they are."""
 
     def free(self) -> tuple[int, int] | None:
         """Bytes that are free, and that are kept; None: nobody knows. On a thread."""

@@ -43,7 +43,7 @@ class Offload:
         self._pool.submit(_Piece(work, done, self._hop))
 
     async def result(self, work: Callable[[], T]) -> T:
-        """What ``work`` gives or raises on the thread."""
+        """The result or the error of ``work`` on the thread."""
         future: asyncio.Future[T] = asyncio.get_running_loop().create_future()
 
         def run() -> Callable[[], None]:

@@ -1,8 +1,8 @@
-"""Who a client is: the check of passwords.
+"""The check of passwords: the identity of a client.
 
-A check takes tens of milliseconds on purpose, so it has a thread of its own. What has been right is
-remembered (as a keyed hash that is worth nothing to anybody else), so that the connections of a
-pool do not wait for it.
+A check takes tens of milliseconds on purpose, so it has a thread of its own. A password that was
+right is remembered (as a keyed hash that is worth nothing to anybody else), so that the connections
+of a pool do not wait for it.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ class Passwords:
         self._count(host, -1)
 
     def _count(self, host: str, change: int) -> None:
-        """Both threads do: what waits behind a wrong password must see it."""
+        """Both threads do: a check that waits behind a wrong password must see it."""
         with self._lock:
             self._failures[host] += change
             if self._failures[host] <= 0:

@@ -96,7 +96,7 @@ class Peer:
 
     def use(self, action: Callable[[Channel], None], failed: Failed = _unheard) -> None:
         """Call ``action`` with the open channel: at once if there is one, else when it opens.
-        ``failed`` hears when it does not open, or what ``action`` raised then."""
+        ``failed`` hears when it does not open, or the error that ``action`` raised then."""
         if self.channel is not None and not self.channel.closed:
             action(self.channel)
             return

@@ -44,7 +44,7 @@ member takes partitions over."""
 
 
 def guarded(request: Request, serve: Callable[[Request], None]) -> None:
-    """Call a synchronous handler; whatever it raises becomes the typed failure."""
+    """Call a synchronous handler; an error that it raises becomes the typed failure."""
     try:
         serve(request)
     except RemudaError as error:

@@ -1,4 +1,4 @@
-"""The one face of every wing of a member: what it serves and shows, and how it starts and ends.
+"""The one face of every wing of a member: its requests and figures, and how it starts and ends.
 
 ``Member.wings`` has all of them, from the lowest floor to the highest. The member starts, stops and
 closes them in this order, collects their messages, and sums up what they hold.

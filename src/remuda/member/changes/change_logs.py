@@ -1,13 +1,13 @@
 """The changes of the partitions that this member is the primary of, from its stores.
 
-A position is a timestamp up to which a reader knows everything of a partition. What has happened
-since lies in the versions of the map (``storage.maps.change_log``), as far back as the store keeps
-them: ten seconds, or as the map's option ``change_retention`` says. Partitions come with their
-history. Where one comes back to a member that was its primary before, what was before it was given
-away lies there still, and what was since then comes with it; the timestamp of the handover, at
-which all its rows end and begin, shows that nothing has happened
-(``datatypes.timestamp.HANDOVER_MARK``). So a reader who goes to the new primary with the position
-that the old one gave it misses nothing and hears nothing twice.
+A position is a timestamp up to which a reader knows everything of a partition. Later changes lie in
+the versions of the map (``storage.maps.change_log``), as far back as the store keeps them: ten
+seconds, or as the map's option ``change_retention`` says. Partitions come with their history. Where
+one comes back to a member that was its primary before, the changes before it was given away lie
+there still, and those since then come with it; the timestamp of the handover, at which all its rows
+end and begin, shows that nothing has happened (``datatypes.timestamp.HANDOVER_MARK``). So a reader
+who goes to the new primary with the position that the old one gave it misses nothing and hears
+nothing twice.
 """
 
 from __future__ import annotations
@@ -148,9 +148,9 @@ class ChangeLogs:
             self._wanted[map_id] = start, self._core.world.clock.monotonic()
 
     async def read(self, map_id: int, name: str, positions: Positions, rows: int) -> News:
-        """What a reader with ``positions`` does not know yet: more than ``rows`` changes, if there
-        are so many. Raises UndefinedMap, ViewChanged (this member is not the primary of a
-        partition), ChangesExpired."""
+        """The changes that a reader with ``positions`` does not know yet: more than ``rows``
+        changes, if there are so many. Raises UndefinedMap, ViewChanged (this member is not the
+        primary of a partition), ChangesExpired."""
         start = self._start(map_id, name, positions)
         self._want(map_id, start)
         log = self._logs.get(map_id)

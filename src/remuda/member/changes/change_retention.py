@@ -23,7 +23,7 @@ class ChangeRetention:
         self._core = core
         self._sizes: dict[tuple[int, bool], tuple[float, int]] = {}
         """By map id, and whether it is the store of backups: when it was looked at last (monotonic
-        seconds), and what must go then."""
+        seconds), and the timestamp up to which versions must go."""
 
     def horizon(self, store: MapStore, reads: int) -> int:
         """Versions of the store that ended at or before it may go; nobody reads below ``reads``."""
@@ -62,8 +62,8 @@ class ChangeRetention:
 
 
 def crowded_until(store: MapStore, limit: int, low: int, now: int) -> int:
-    """What ended at or before this timestamp must go, so that ended versions take ``limit`` bytes
-    at most (estimated); those that ended at or before ``low`` go anyway."""
+    """Versions that ended at or before this timestamp must go, so that ended versions take
+    ``limit`` bytes at most (estimated); those that ended at or before ``low`` go anyway."""
     ends, sizes = [], []
     for chunk, count in store.extraction(EVERY_PARTITION).chunks:
         if not count or chunk.first_end > now:

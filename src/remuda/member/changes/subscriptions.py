@@ -1,9 +1,9 @@
 """Clients who read the changes of maps: entry listeners, continuous queries, near caches.
 
 A client asks again and again, each time with its positions; a request waits here until there is
-something to tell. So a member holds nothing for a slow client: what it has not fetched lies in the
-versions of the map, as long as these are kept. A subscription is only what is known of the client
-in between: its query, made ready to be applied, and what ``sys.subscriptions`` shows.
+something to tell. So a member holds nothing for a slow client: changes that it has not fetched lie
+in the versions of the map, as long as these are kept. A subscription is only the memory of the
+client in between: its query, made ready to be applied, and the figures of ``sys.subscriptions``.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 """The shell around ``transaction.staged_commit``: atomic writes over several members. This is the
-coordinator's side; what members with rows of a commit do is in ``member.commits.participants``."""
+coordinator's side; that of members with rows of a commit is in ``member.commits.participants``."""
 
 from __future__ import annotations
 
@@ -54,13 +54,14 @@ class Leading:
     coordinator: tx.Coordinator
     done: asyncio.Future[int]
     partitions: frozenset[int] | None
-    """What is written; None: everything that the primaries have may be."""
+    """The partitions that are written; None: all that the primaries have may be."""
     began: float
     """Monotonic seconds."""
     written: dict[int, Counts] = field(default_factory=dict)
     """Rows by partition, as each primary says."""
     rows: dict[int, RowsOfMember] = field(default_factory=dict)
-    """What primaries get with the question whether they can commit, until they have voted."""
+    """The data that primaries get with the question whether they can commit, until they have
+    voted."""
 
 
 class Commits(Wing):

@@ -37,8 +37,8 @@ class CommitsInDoubt:
     def donor_told(
         self, job: str, told: tx.DonorTold, participants: tuple[int, ...]
     ) -> tuple[State, int | None]:
-        """What a donor knows of a job; the answer is how it has ended here, or PREPARED while it is
-        in doubt, or UNKNOWN when this member had no part in it."""
+        """A donor's knowledge of a job; the answer is how it has ended here, or PREPARED while it
+        is in doubt, or UNKNOWN when this member had no part in it."""
         known = self._participants.known(job)
         if self._leads(job):
             return _State.PREPARED, None
@@ -63,7 +63,7 @@ class CommitsInDoubt:
             self._participants.step(job, tx.Adopted(timestamp))
 
     def note(self, _now: float) -> None:
-        """Whoever waits for a bulk write that is in doubt asks again, and hears that."""
+        """A client that waits for a bulk write that is in doubt asks again, and hears that."""
         lowest = dict[int, int]()
         for taking in self._participants.prepared if self._core.view.awaited else ():
             work, machine = taking.work, taking.participant
@@ -80,12 +80,12 @@ class CommitsInDoubt:
         return [taking.participant.job for taking in self._participants.prepared]
 
     def in_doubt_here(self) -> list[str]:
-        """What is prepared on this member, and not decided."""
+        """The jobs that are prepared on this member, and not decided."""
         return self.undecided()
 
     def to_tell(self, elsewhere: Collection[str]) -> list[str]:
-        """What the members must hear of: what is in doubt here, and what has ended here while it is
-        prepared ``elsewhere``."""
+        """The jobs that the members must hear of: those in doubt here, and those that have ended
+        here while they are prepared ``elsewhere``."""
         ended = []
         for job in elsewhere:
             taking = self._participants.known(job)
@@ -94,7 +94,7 @@ class CommitsInDoubt:
         return sorted({*self.undecided(), *ended})
 
     def told(self, job: str) -> control_pb2.DonatedJob:
-        """What this donor knows of a job."""
+        """This donor's knowledge of a job."""
         taking = self._participants.known(job)
         assert taking is not None
         machine = taking.participant

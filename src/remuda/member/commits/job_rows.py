@@ -64,7 +64,7 @@ class Frame:
 
 @dataclass(frozen=True, slots=True)
 class _Places:
-    """Who has which partitions in a view (bits)."""
+    """The partitions of each member in a view (bits)."""
 
     view: View
     mine: int
@@ -173,8 +173,8 @@ class JobRows(Wing):
         partitions: npt.NDArray[np.uint16],
     ) -> None:
         """Backups and receivers first; then here, in the step in which nobody else must have them:
-        whoever is given the partition from then on finds them here. ``partitions``: of the rows.
-        Raises ViewChanged."""
+        a member that is given the partition from then on finds them here. ``partitions``: of the
+        rows. Raises ViewChanged."""
         core, has = self._core, present(partitions)
         size = core.room.require_rows(schema, batch, primary=True, removal=frame.removal)
         with core.room.under_way(size):
@@ -202,7 +202,7 @@ class JobRows(Wing):
                 return  # otherwise all again: whoever gets a copy anew has dropped what it had
 
     def _others(self, places: _Places, has: int) -> dict[int, int]:
-        """Who besides this member must have rows of partitions that are its own, and of which."""
+        """The members besides this one that must have rows of its own partitions, and of which."""
         found = {
             member: wanted for member, kept in places.backups.items() if (wanted := kept & has)
         }
@@ -322,7 +322,7 @@ class JobRows(Wing):
     # --- copies that come and go ----------------------------------------------------------------
 
     def on_view(self, _before: View, view: View) -> None:
-        """What is staged goes where the view says, in one step; nothing is copied."""
+        """The staged rows go where the view says, in one step; nothing is copied."""
         me = self._core.number
         mine, kept = bits(view.partitions_of(me)), bits(view.backed_up_by(me))
         for map_id, store in self._core.stores.items():
@@ -340,7 +340,7 @@ class JobRows(Wing):
                 frames.give(mine | kept, (store.frames, mine), (backup.frames, kept))
 
     def discard(self, partitions: Collection[int]) -> None:
-        """What has arrived of them will not be completed."""
+        """The rows of them that have arrived will not be completed."""
         for frames in self._arriving.values():
             frames.give(bits(partitions))
 
@@ -349,8 +349,9 @@ class JobRows(Wing):
         return any(store.frames.has(job) for store in self._core.stores.values())
 
     async def send_all(self, receiver: int, partitions: Collection[int]) -> int:
-        """What this member has staged of the partitions, to who is being given them: ``receivers``
-        says so by now, so nothing is staged meanwhile that it does not get. How many rows."""
+        """The rows of the partitions that this member has staged, to the member that is being given
+        them: ``receivers`` names it by now, so it gets all that is staged meanwhile. How many
+        rows."""
         wanted, rows = bits(partitions), 0
         for store in list(self._core.stores.values()):
             if store.schema.replicated:

@@ -100,8 +100,8 @@ class MovePauses:
 
     async def pause(self, job: str) -> tuple[int, ...]:
         """From now on, until ``resume``, nothing changes hands; the members that are primaries of
-        rows of the job. Who does not answer is waited for until a view drops it: then others have
-        its rows. Raises MemberUnavailable, ViewChanged, TransientError."""
+        rows of the job. A member that does not answer is waited for until a view drops it: then
+        others have its rows. Raises MemberUnavailable, ViewChanged, TransientError."""
         deadline = self._now() + GRANT_WAIT
         pause = self._open.begin(Pause(job, self._core.timestamp()))
         while True:

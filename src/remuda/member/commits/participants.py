@@ -71,7 +71,7 @@ class CommitParticipants:
         self._peers = peers
         self._offload = offload
         self._ahead: dict[str, list[Callable[[], None]]] = {}
-        """Jobs whose next step is being worked out off the loop, and what comes after."""
+        """Jobs whose next step is being worked out off the loop, and the steps after it."""
         self._taking: dict[str, Taking] = {}
         self._decided: OrderedDict[str, Taking] = OrderedDict()
         self._writes = writes = PreparedWrites(core)
@@ -167,7 +167,7 @@ class CommitParticipants:
         self._work_ahead(message.job, stores_of(taking.work, self._core.stores), then)
 
     def _when_safe(self, reply: Answered) -> Answered:
-        """What is answered is in the log by then."""
+        """An answer is in the log by then."""
         return lambda answer: self._core.wal.after(partial(reply, answer))
 
     def _take_work(self, taking: Taking, message: control_pb2.CommitPrepare) -> None:
@@ -273,7 +273,7 @@ class CommitParticipants:
 
     def _work_ahead(self, job: str, stores: Collection[MapStore], then: Callable[[], None]) -> None:
         """Do the heavy part of the job's next step off the loop, then call ``then``. Nothing is
-        decided by it: whatever happens meanwhile, an abort among others, happens at once.
+        decided by it: all that happens meanwhile, an abort among others, happens at once.
         """
         waiting = self._ahead.get(job)
         if waiting is not None:
@@ -505,7 +505,7 @@ class CommitParticipants:
 
     @property
     def prepared(self) -> list[Taking]:
-        """What is prepared or kept here, and not decided."""
+        """The jobs that are prepared or kept here, and not decided."""
         begun = tx.ParticipantPhase.STAGING
         return [each for each in self._taking.values() if each.participant.phase is not begun]
 

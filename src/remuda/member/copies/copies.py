@@ -1,9 +1,10 @@
-"""Which rows lie where on this member: what changes when a view does (design rules 16 and 20).
+"""The places of rows on this member, as views change them (design rules 16 and 20).
 
 A partition that this member becomes the primary of was backed up here: its rows go from the backup
 store to the primary one, exactly as they are; until they are there the member is not ready. A
-partition that it gives away is closed at a timestamp H, so that readers below H find it; what it
-keeps a backup of moves to the backup store. What a view says nothing of any more is discarded.
+partition that it gives away is closed at a timestamp H, so that readers below H find it; a
+partition that it keeps a backup of moves to the backup store. Rows that a view says nothing of any
+more are discarded.
 """
 
 from __future__ import annotations
@@ -179,9 +180,9 @@ class Copies(Wing):
     ) -> None:
         """In one step of the loop. The rows come with their history; where the target still has
         rows of an earlier time, they begin where those end, and keep their origins. (Each partition
-        by itself: others were given away later, and what was written to this one meanwhile began
-        before that. Of keys with a write that was undecided when its partition was given away,
-        each version is looked at: the write may have committed below the cut.)"""
+        by itself: others were given away later, and rows that were written to this one meanwhile
+        began before that. Of keys with a write that was undecided when its partition was given
+        away, each version is looked at: the write may have committed below the cut.)"""
         cuts = target.last_ends_of(partitions)
         self._core.listeners.moved.tell(source, target, partitions, cuts)
         ends, more = source.refreshed(extraction)

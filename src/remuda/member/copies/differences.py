@@ -46,7 +46,7 @@ class Differences:
         partitions: list[int],
         floor: int,
     ) -> Iterator[Versions]:
-        """What the former copy of ``partitions`` lacks of what ``extraction`` has. The receiver has
+        """The rows of ``extraction`` that the former copy of ``partitions`` lacks. The receiver has
         taken the rest of it when this returns. Any thread may read the result."""
         inventory = await self._offload.result(lambda: Inventory(extraction, partitions))
         bits = bucket_bits(len(inventory), len(partitions))

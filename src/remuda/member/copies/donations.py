@@ -118,7 +118,8 @@ class Donations(Wing):
         ]
 
     def _choose(self, view: View, donor: int, wanted: list[int]) -> None:
-        """Ask for a view that chooses it, where nobody is chosen, or who is does not come."""
+        """Ask for a view that chooses it, where nobody is chosen, or the chosen donor does not
+        come."""
         now, config = self._core.world.clock.monotonic(), self._core.config
         places: list[Placement] = []
         for partition in wanted:
@@ -220,7 +221,7 @@ class Donations(Wing):
     # --- bulk writes that are in doubt --------------------------------------------------------
 
     def on_job(self, request: Request) -> None:
-        """What the donor knows counts here, and how it has ended here counts there."""
+        """The donor's knowledge counts here, and the end that it has had here counts there."""
         message = control_pb2.DonatedJob.FromString(request.pbody)
         core = self._core
         core.require_serving()

@@ -4,7 +4,7 @@ It serves nothing. It asks the members that it knows, and the address that it jo
 one of them answers in the name of a majority that none of its copies is wanted. A copy that it is
 chosen to bring back (``member.copies.donations``) goes to the member that the answer names: first
 it learns how bulk writes have ended that are in doubt, then it sends the rows with their history,
-then what it knows of transactions, which the receiver settles with the others.
+then its knowledge of transactions, which the receiver settles with the others.
 """
 
 from __future__ import annotations
@@ -43,8 +43,8 @@ TELL_MAX: Final = 300.0
 
 
 class Progress:
-    """What members hear while a donor gives copies: one that gets on is not replaced, however long
-    its copies take."""
+    """The word to members while a donor gives copies: one that gets on is not replaced, however
+    long its copies take."""
 
     def __init__(self, donor: Donor, partitions: Collection[int]) -> None:
         self._donor = donor
@@ -90,8 +90,8 @@ class Waits:
 
 
 class Donor:
-    """What this process had in ``core.view`` when it learned that it was dropped. Nothing changes
-    its stores any more."""
+    """The partitions of this process in ``core.view`` when it learned that it was dropped. Nothing
+    changes its stores any more."""
 
     def __init__(
         self,
@@ -125,7 +125,7 @@ class Donor:
 
     @property
     def refusal(self) -> MemberUnavailable | None:
-        """What users hear; None while this process is a member."""
+        """The error that users hear; None while this process is a member."""
         if not self._reason:
             return None
         return MemberUnavailable(
@@ -224,7 +224,7 @@ class Donor:
         return self._core.config.heartbeat_timeout / 2
 
     async def tell_progress(self, partitions: Collection[int]) -> None:
-        """Tell all members that it gets on. Who is not reached chooses nobody either."""
+        """Tell all members that it gets on. A member that is not reached chooses nobody either."""
         for member in self._view.members:
             try:
                 await self._ask(member.host, member.control_port, partitions, giving=True)
@@ -331,7 +331,7 @@ class Donor:
         return not self._jobs.undecided()
 
     async def _tell(self, job: str, view: View) -> None:
-        """Every member that took part: what they decide, they decide with the same knowledge."""
+        """Every member that took part: all of them decide with the same knowledge."""
         for number in self._jobs.who_knows(job):
             member = view.by_number.get(number)
             if member is None:

@@ -6,7 +6,7 @@ One move at a time (``cluster.movement``). Rows are sent in rounds while writers
 timestamp at which everything is decided; when a round was short, writers are held for the last one.
 From then on the receiver is told of every small write, as a backup is; atomic writes of many rows
 wait until a view names it. A move that fails starts from its beginning, and nothing is lost by it:
-what the receiver has got means nothing before a view says so.
+the rows of the receiver mean nothing before a view says so.
 """
 
 from __future__ import annotations
@@ -44,8 +44,8 @@ log = logging.getLogger(__name__)
 
 TOGETHER = 2
 ROWS_TOGETHER = 60_000
-"""So many partitions move at once, more if they have no more rows than that: what changes hands in
-one step of the loop is small, and little data is moved in few steps."""
+"""So many partitions move at once, more if they have no more rows than that: each step of the loop
+hands over little, and little data is moved in few steps."""
 LOOK_EVERY = 0.5
 WISH_EVERY = 0.1
 PAUSE = 0.02
@@ -130,7 +130,8 @@ class Giving(Wing):
             self._changed.set()
 
     def receivers(self, partition: int) -> tuple[int, ...]:
-        """Who is being given a copy and must get every write of a partition of this member."""
+        """The members that are being given a copy and must get every write of a partition of this
+        member."""
         receiver = self._receivers.get(partition)
         if receiver is None:
             return ()
@@ -385,7 +386,7 @@ class Giving(Wing):
     async def _lacking(
         self, receiver: int, name: str, extraction: Extraction, former: list[int], floor: int
     ) -> Iterator[Versions]:
-        """What a receiver that has former copies needs."""
+        """The rows that a receiver with former copies needs."""
         differences = self._differences
         before = differences.bytes
         try:
@@ -467,8 +468,8 @@ class Giving(Wing):
 
     async def _hold_writers(self, move: Move) -> None:
         """Return when no write is pending: of the maps, and of the partitions. Two members that
-        hold at the same time may wait for each other's writes: whoever has waited for long lets go
-        for a while. Raises TransientError, and then nothing is held."""
+        hold at the same time may wait for each other's writes: a member that has waited for long
+        lets go for a while. Raises TransientError, and then nothing is held."""
         fraction = self._core.world.chance.fraction
         for _ in range(HOLDS_MAX):
             small = False

@@ -77,7 +77,7 @@ class Receiving(Wing):
         job_rows: JobRows,
     ) -> None:
         self.former = FormerCopies(core)
-        """What the member's folder has."""
+        """The partitions in the member's folder."""
         self._job_rows = job_rows
         job_rows.await_copies(self._partitions)
         self._core = core
@@ -147,7 +147,8 @@ class Receiving(Wing):
             room.require_copy(size)
 
     def begin_from_donor(self, donor: int, transfer: str, partitions: frozenset[int]) -> None:
-        """A donor's copies come under this name; what is here of these partitions is void."""
+        """A donor's copies come under this name; rows that are here of these partitions are
+        void."""
         for name, other in list(self._incoming.items()):
             if other.partitions and (other.sender == donor or other.partitions & partitions):
                 del self._incoming[name]
@@ -227,7 +228,7 @@ class Receiving(Wing):
     async def _take_former(
         self, message: control_pb2.CopyCompare, store: MapStore, incoming: Incoming
     ) -> None:
-        """What is right of the former copy becomes rows of the transfer."""
+        """The right part of the former copy becomes rows of the transfer."""
         core, schema, partitions = self._core, store.schema, incoming.partitions
         comparison = self.former.comparison(message.transfer, message.map_id)
         good = transfer.joined(comparison.good(), TOGETHER_ROWS)
@@ -260,7 +261,8 @@ class Receiving(Wing):
         return self._core.backup_store(message.map_id), incoming
 
     def on_view(self, before: View, view: View) -> None:
-        """What the view names is complete; what nobody will complete is discarded."""
+        """Copies that the view names are complete; those that nobody will complete are
+        discarded."""
         me = self._core.number
         self.former.on_view(view, me)
         for name, incoming in list(self._incoming.items()):

@@ -1,4 +1,4 @@
-"""A cursor with a name: where it stands, and what FETCH and MOVE give.
+"""A cursor with a name: its place, and the rows of FETCH and MOVE.
 
 Positions are PostgreSQL's (``DoPortalRunFetch``): before the first row, on a row, or behind the
 last one. ``position`` is the number of the row that the cursor stands on, or the number of all
