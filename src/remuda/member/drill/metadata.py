@@ -42,7 +42,7 @@ from remuda.session.drill_columns import table_columns
 
 @dataclass(frozen=True, slots=True)
 class _Filters:
-    """What names must be like. Raises InvalidEscape when it is made."""
+    """The pattern of names. Raises InvalidEscape when it is made."""
 
     catalog: Matches
     schema: Matches

@@ -1,4 +1,4 @@
-"""GET_QUERY_PLAN_FRAGMENTS: what a query would run, and where."""
+"""GET_QUERY_PLAN_FRAGMENTS: the fragments that a query would run, and where."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What Drill's clients are told about the server: the handshake's infos, and GET_SERVER_META."""
+"""The facts about the server for Drill's clients: the handshake's infos, and GET_SERVER_META."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from remuda.sql.drill.schema import DRILL_RELEASE
 
 def server_infos() -> RpcEndpointInfos:
     """``version`` is the release of Drill whose protocol is spoken: clients choose by it what they
-    send. What it really is stands beside it."""
+    send. Its real name stands beside it."""
     major, minor, patch = (int(part) for part in DRILL_RELEASE.split("."))
     return RpcEndpointInfos(
         name="Remuda",

@@ -126,8 +126,8 @@ class Checkpoints:
         )
 
     def _pinned(self) -> list[tuple[MapStore, frozenset[int]]]:
-        """The stores, and the partitions whose history is taken from each: what was given away
-        ended there, and goes on where it is backed up."""
+        """The stores, and the partitions whose history is taken from each: a partition that was
+        given away ended there, and goes on where it is backed up."""
         core, found = self._core, []
         here = core.primary_here
         mine = frozenset(core.view.partitions_of(core.number)) if here is None else here

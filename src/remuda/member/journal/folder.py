@@ -35,7 +35,8 @@ LOCK = "lock"
 
 @dataclass(frozen=True, slots=True)
 class Holders:
-    """Who had the last copies of a partition, the primary first, up to view ``view``."""
+    """The members that had the last copies of a partition, the primary first, up to view
+    ``view``."""
 
     view: int
     members: tuple[int, ...]
@@ -69,7 +70,7 @@ class FolderState:
 
 
 def lost_after(lost: Mapping[int, Holders], before: View, view: View) -> dict[int, Holders]:
-    """Who had the partitions of which no member of ``view`` has a copy."""
+    """The last holders of the partitions of which no member of ``view`` has a copy."""
     found: dict[int, Holders] = {}
     for partition in view.absent:
         row = before.replicas[partition] if partition < len(before.replicas) else ()

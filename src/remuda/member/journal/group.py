@@ -1,5 +1,5 @@
-"""Group commit: records go to the disk in a thread, many at a time, and whoever waits for them goes
-on when they are there."""
+"""Group commit: records go to the disk in a thread, many at a time, and callers that wait for them
+go on when they are there."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from remuda.world import Clock
 
 
 class GroupCommit:
-    """Appends to one log. ``failed`` is told once when the disk fails: what waits then waits for
-    ever, so that nobody is told of what may not be there."""
+    """Appends to one log. ``failed`` is told once when the disk fails: callers that wait then wait
+    for ever, so that nobody is told of a record that may not be there."""
 
     def __init__(
         self,
@@ -92,14 +92,14 @@ class GroupCommit:
             self._soon()
 
     def save(self, work: Callable[[], None]) -> None:
-        """Do ``work`` on the thread, before what is appended from now on is written; who waits from
-        now on waits for it, too. When it raises, the log has failed. (On the loop, a slow disk
-        would hold heartbeats up.)"""
+        """Do ``work`` on the thread, before records that are appended from now on are written;
+        callers that wait from now on wait for it, too. When it raises, the log has failed. (On the
+        loop, a slow disk would hold heartbeats up.)"""
         self._saves.append(work)
         self.append(Closed(0))  # with it, the work is acknowledged
 
     def _soon(self) -> None:
-        """At the end of this turn of the loop: what its other steps append goes along."""
+        """At the end of this turn of the loop: records that its other steps append go along."""
         self._scheduled = True
         asyncio.get_running_loop().call_soon(self._flush)
 

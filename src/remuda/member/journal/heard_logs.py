@@ -1,4 +1,4 @@
-"""What a member hears of the others' logs: how far each of them is on its member's disk.
+"""A member's knowledge of the others' logs: how far each of them is on its member's disk.
 
 Heartbeats say it, and the member notes it in its own log, now and then. When the cluster starts
 again from its folders, a log that ends before a record which another member has noted is not the
@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from remuda.storage.format.records import HeardLog, LogsHeard
 
 NOTE_EVERY = 3.0
-"""Seconds. What was acknowledged since the last note can be taken from a log unnoticed."""
+"""Seconds. Records that were acknowledged since the last note can be taken from a log unnoticed."""
 GONE_KEPT = 64
 """Of members that are in the view no more, the last ones: their folders may still be needed."""
 
@@ -27,7 +27,7 @@ class HeardLogs:
         self._due = float("-inf")
 
     def restore(self, noted: Iterable[HeardLog]) -> None:
-        """What the log of the process before had noted."""
+        """The notes in the log of the process before."""
         self.noted = tuple(noted)
         self._heard = {each.member: each for each in self.noted}
 
@@ -36,7 +36,7 @@ class HeardLogs:
         self._heard[log.member] = log
 
     def changed(self, now: float, members: Iterable[int]) -> LogsHeard | None:
-        """What is to be noted, if anything, and not too often. ``members`` are those of the
+        """The places to note, if any, and not too often. ``members`` are those of the
         view."""
         if now < self._due:
             return None

@@ -1,8 +1,8 @@
-"""The image of a member's stores at one place of its log, as files: what a start reads instead of
+"""The image of a member's stores at one place of its log, as files, which a start reads instead of
 the log before it.
 
-The rows are taken in one step of the loop, so the image holds exactly what the log says up to
-``sequence``; what ends while they are written ends again when the log is replayed. Files are
+The rows are taken in one step of the loop, so the image holds exactly the state of the log up to
+``sequence``; rows that end while they are written end again when the log is replayed. Files are
 ``checkpoint-NUMBER-...``, the manifest is written last.
 """
 
@@ -75,7 +75,7 @@ def numbers(disk: Disk, root: Path) -> list[int]:
 
 
 def remove_others(disk: Disk, root: Path, number: int) -> None:
-    """What is left of all checkpoints but one: manifests first, so that none is there in part."""
+    """The remains of all checkpoints but one: manifests first, so that none is there in part."""
     keep = _stem(number)
     names = [n for n in disk.names(root) if n.startswith(PREFIX) and not n.startswith(keep)]
     _remove(disk, root, names)
@@ -100,7 +100,8 @@ class Taking:
 
     def write(self, disk: Disk, root: Path, head: ImageHead) -> tuple[str, int]:
         """On any thread; the manifest's SHA-256 and the number of rows. Raises DiskFull,
-        ResourceError; what is there then has no manifest, and on a full disk nothing is."""
+        ResourceError; the files that are there then have no manifest, and on a full disk there are
+        none."""
         try:
             return self._write_all(disk, root, head)
         except DiskFull:  # what nobody needs would keep it full, and the log waits for room

@@ -61,7 +61,7 @@ def _discard_void(made: Restored) -> None:
 
 
 class Log(Protocol):
-    """What a replay reads, from record ``start`` on."""
+    """The files that a replay reads, from record ``start`` on."""
 
     def entries(self, start: int) -> Iterable[Entry]:
         """All records. Raises DataCorrupted."""
@@ -71,8 +71,8 @@ class Log(Protocol):
 
 
 def restored(disk: Disk, root: Path, source: Log) -> Restored:
-    """What image and log say. Raises DataCorrupted, also when the log begins later and no image
-    has what was before. Any thread."""
+    """The state that image and log tell. Raises DataCorrupted, also when the log begins later and
+    no image has what was before. Any thread."""
     made, start = image_of(disk, root)
     start = max(start, FIRST_RECORD)
     made.void = VoidCopies(source.entries_of(start, VOIDING))

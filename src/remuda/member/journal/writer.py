@@ -1,4 +1,4 @@
-"""The write-ahead log of a member with ``data_dir``: what ``member.state.wal`` notes becomes
+"""The write-ahead log of a member with ``data_dir``: the notes of ``member.state.wal`` become
 records.
 
 A part that commits in one phase is one record, written when it commits. One that commits in two is
@@ -41,7 +41,7 @@ prepared for the two by themselves."""
 
 MOVED = "moved"
 """The task of a job whose rows were noted as they arrived, and have come or gone since with their
-partitions: what is left is noted once more."""
+partitions: the rest is noted once more."""
 
 REMOVED = "removed"
 """The task of keys that a write of a replicated map names when it is prepared."""

@@ -31,10 +31,10 @@ from remuda.storage.maps.entry_version import entry_version
 from remuda.transaction.own_writes import Key, Row
 
 Changed: TypeAlias = tuple[dict[Key, Row | None], list[Row | None]]
-"""What is written, by key (None: removed), and the rows to answer with."""
+"""The rows to write, by key (None: removed), and the rows to answer with."""
 Before: TypeAlias = Sequence[Row | None]
 Change: TypeAlias = Callable[[Sequence[int], Before], Changed]
-"""From places in the request and the rows that are there: what becomes of them."""
+"""From places in the request and the rows that are there to the rows that become of them."""
 AnyChange: TypeAlias = user_pb2.ComputeRequest | user_pb2.CheckedWrite
 
 MAP_COMPUTE = RpcType.MAP_COMPUTE

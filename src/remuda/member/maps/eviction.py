@@ -1,12 +1,13 @@
 """Entries that go by themselves, though their time is not over: those that nobody has used for
 ``max_idle``, and those that have no room in a map with a limit.
 
-Each member looks after the entries that it is the primary of. What goes is removed by small writes
-(``member.transactions.small_writes``), each decided under the lock of its key: backups, indexes and
-readers see an ordinary removal, and what was used a moment ago stays. Locked keys are left alone.
+Each member looks after the entries that it is the primary of. Entries that go are removed by small
+writes (``member.transactions.small_writes``), each decided under the lock of its key: backups,
+indexes and readers see an ordinary removal, and an entry that was used a moment ago stays. Locked
+keys are left alone.
 
-Who goes when a map is full: of a random sample the entries that were used longest ago (LRU) or most
-seldom (LFU, where uses count less as they get older). A sample is as good as an order of all
+The victims when a map is full: of a random sample the entries that were used longest ago (LRU) or
+most seldom (LFU, where uses count less as they get older). A sample is as good as an order of all
 entries for the choice, and costs nothing at each access. Source: Redis, "Key eviction"
 (approximated LRU with samples of 5); O'Neil et al. for why frequency needs ageing.
 """
@@ -56,7 +57,7 @@ PAUSE: Final = 0.001
 """After so many writes have been begun (in one or two milliseconds), others have their turn."""
 PARTITIONS_SPARE: Final = 1.25
 REMOVAL_WAIT: Final = 1.0
-"""Seconds; what takes longer (its partition is being moved) goes on behind our back."""
+"""Seconds; a removal that takes longer (its partition is being moved) goes on behind our back."""
 UNUSED_KEPT: Final = 1024
 
 Still = Callable[[Key, int], bool]

@@ -64,7 +64,7 @@ class MapExpiry(Wing):
         call.reply(RpcType.MAP_TTL, answer)
 
     def on_set_ttl(self, call: Call) -> None:
-        """What is there is written once more, with another time to live."""
+        """The entry is written once more, with another time to live."""
         message, found, keys = self._asked(call)
         ttl = message.ttl
         if not 0 <= ttl <= DURATION_MAX:

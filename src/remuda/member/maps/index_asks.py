@@ -23,7 +23,8 @@ _NOTHING: Final = object()
 """Equal to no value."""
 
 Wanted: TypeAlias = tuple[Callable[[Row], object], object]
-"""The values that each entry must have in some places: how to take them, and what they must be."""
+"""The places of each entry whose values are compared: how to take them, and the values that they
+must have."""
 
 
 class IndexAsk:

@@ -20,7 +20,7 @@ from remuda.transaction.own_writes import Key, Row
 
 
 class OpenMap:
-    """What every request of one map needs, prepared once per schema."""
+    """The parts of one map that every request needs, prepared once per schema."""
 
     def __init__(self, schema: MapSchema, store: MapStore, constraints: Constraints) -> None:
         self.schema = schema
@@ -53,7 +53,7 @@ class OpenMap:
         return keys
 
     def unpack_rows(self, packed: Iterable[bytes]) -> list[Row]:
-        """Raises ProtocolError, and what ``RowCheck.row`` and ``Conditions.check`` raise."""
+        """Raises ProtocolError, and the errors of ``RowCheck.row`` and ``Conditions.check``."""
         unpack, check = self.rows.unpack, self._entering.row
         rows = []
         for data in packed:

@@ -1,6 +1,6 @@
 """Reads that take many requests at one timestamp: a Spark job, a report of several statements.
 
-Whoever reads makes up a name for the read, and has this member keep its timestamp: its lease. While
+A reader makes up a name for the read, and has this member keep its timestamp: its lease. While
 it is renewed, all members keep the versions that are visible there (``member.sessions.pins``);
 when it is not, they go. A read whose lease has ended is remembered, so that a request that comes
 late does not go on at another timestamp.

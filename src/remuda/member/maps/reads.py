@@ -53,5 +53,5 @@ def outdated(
 
 
 def present(_row: Row) -> bytes:
-    """What stands for a row that was not asked for."""
+    """The stand-in for a row that was not asked for."""
     return b""

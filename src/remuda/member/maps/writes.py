@@ -38,7 +38,7 @@ Tell = Callable[[list[Row | None]], None]
 DecideSome = Callable[
     [Sequence[int], list[Row | None]], tuple[list[tuple[Key, Row | None]], list[Row | None]]
 ]
-"""From places in the request and the rows that are there: what is to be written, and the rows to
+"""From places in the request and the rows that are there to the rows to write, and the rows to
 answer with."""
 _FIRST = (0,)
 Read = Callable[[list[Key]], Awaitable[list[Row | None]]]
@@ -47,8 +47,8 @@ Read = Callable[[list[Key]], Awaitable[list[Row | None]]]
 def chosen(
     condition: int, keyed: Sequence[tuple[Key, Row]], before: Sequence[Row | None]
 ) -> tuple[dict[Key, Row], list[Row | None]]:
-    """The rows to store, by key, and what each of ``keyed`` replaces or finds: as if they were put
-    one after the other."""
+    """The rows to store, by key, and the row that each of ``keyed`` replaces or finds: as if they
+    were put one after the other."""
     found: dict[Key, Row] = {}
     olds: list[Row | None] = []
     for (key, row), there in zip(keyed, before, strict=True):
@@ -150,7 +150,7 @@ class MapWrites:
         read: Read,
         ttl: int | None = None,
     ) -> list[Row | None]:
-        """All or none, wherever they are: a transaction. What was there before, exactly."""
+        """All or none, wherever they are: a transaction. The row that was there before, exactly."""
         core, schema = self._core, found.schema
         deadline = core.world.clock.monotonic() + WAIT_MAX
         pause = PAUSE

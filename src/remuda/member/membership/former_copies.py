@@ -64,7 +64,7 @@ class FormerCopies:
     def find(
         self, stores: Mapping[int, MapStore], generations: Mapping[int, int], *, replicated: bool
     ) -> None:
-        """What the folder has: ``generations`` of the partitions of which it has whole copies;
+        """The copies in the folder: ``generations`` of the partitions of which it has whole copies;
         whether those of replicated maps are whole."""
         core, seconds = self._core, self._core.config.return_within
         if seconds <= 0:
@@ -102,7 +102,7 @@ class FormerCopies:
         return bool(self._stores)
 
     def on_view(self, view: View, me: int) -> None:
-        """What the view names as a copy of this member is one again."""
+        """A partition that the view names as a copy of this member is one again."""
         if not self._generations:
             return
         served = frozenset(p for p in self._generations if me in view.replicas[p])
@@ -124,7 +124,7 @@ class FormerCopies:
     # --- comparing ----------------------------------------------------------------------------
 
     def extraction(self, schema: MapSchema, partitions: Iterable[int]) -> Extraction | None:
-        """What is here of a map. None: nothing in this form."""
+        """The copies of a map that are here. None: nothing in this form."""
         store = self._stores.get(schema.map_id)
         if store is None or store.schema.version != schema.version:
             return None

@@ -94,7 +94,7 @@ class Forming:
         self._catalog = catalog
         self._recovery = recovery
         self._gathering: Gathering | None = None
-        """Who has come back, when the cluster starts again from its logs."""
+        """The members that have come back, when the cluster starts again from its logs."""
         self._gathered: dict[int, Channel] = {}
         self._settling = asyncio.Lock()
         self._settled = b""
@@ -533,7 +533,7 @@ class Forming:
             )
 
     def _require_no_last_copies(self, message: control_pb2.Join) -> None:
-        """A member of this cluster that others went on without joins anew, and what it has is void;
+        """A member of this cluster that others went on without joins anew, and its rows are void;
         raises InvalidDefinition when nobody else has it."""
         recovery, log_state = self._recovery, message.log
         if recovery is None or recovery.state is None or not message.HasField("log"):

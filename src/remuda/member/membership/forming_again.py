@@ -1,9 +1,9 @@
 """Members that come back from their logs form their cluster again (the first member's side).
 
-The first member gathers those who come, and what their folders say. The last view that may have
-been decided says who had which copies; of each partition one copy is chosen, the primary's if it is
-there. When all are here (or enough of them, and the others have not come for a while; or all but
-those whose loss was accepted in words), they settle what is in doubt: a transaction that is
+The first member gathers those that come, and the contents of their folders. The last view that may
+have been decided says who had which copies; of each partition one copy is chosen, the primary's if
+it is there. When all are here (or enough of them, and the others have not come for a while; or all
+but those whose loss was accepted in words), they settle what is in doubt: a transaction that is
 committed in one log is committed, one that is prepared in all chosen copies may have been answered
 and is committed, all others are rolled back; a job of bulk rows stands where one log says so. The
 new view has the chosen copies alone; backups are made from them afterwards.
@@ -32,14 +32,14 @@ ROLLED_BACK = control_pb2.PartMessage.ROLLED_BACK
 
 @dataclass(frozen=True)
 class Returned:
-    """A member that is here again, and what its folder says."""
+    """A member that is here again, and the contents of its folder."""
 
     info: MemberInfo
     state: control_pb2.LogState
     view: View
     """The last one that it was in."""
     lost: dict[int, Holders]
-    """Who had what that view has lost."""
+    """The last holders of the partitions that the view has lost."""
     accepted: View | None
     """A later one, which may have been decided."""
     left: set[int]
@@ -62,7 +62,8 @@ def returned(info: MemberInfo, state: control_pb2.LogState) -> Returned:
 
 @dataclass(frozen=True)
 class Prospect:
-    """What those that are here can make: ``copies`` are the chosen ones (0: there is none)."""
+    """The view that those that are here can make: ``copies`` are the chosen ones (0: there is
+    none)."""
 
     view: View
     needed: frozenset[int]
@@ -75,7 +76,8 @@ class Prospect:
 
 
 class Gathering:
-    """Who has come so far. ``given_up``: members that the operator does not wait for."""
+    """The members that have come so far. ``given_up``: members that the operator does not wait
+    for."""
 
     def __init__(self, cluster: bytes, given_up: frozenset[int]) -> None:
         self.cluster = cluster
@@ -134,8 +136,9 @@ class Gathering:
         return view
 
     def older(self, found: Prospect) -> dict[int, DataCorrupted]:
-        """Those whose logs end before what another one has noted of them, and who would be needed:
-        what is missing would be lost, though the others' logs may have it."""
+        """Those whose logs end before what another one has noted of them, and the members that
+        would be needed: the missing records would be lost, though the others' logs may have
+        them."""
         wrong: dict[int, DataCorrupted] = {}
         here = sorted(found.needed & self.here.keys())  # what others have noted may be void
         for number in here:
@@ -158,12 +161,13 @@ class Gathering:
         self._refused[self.here.pop(number).info.uuid] = why
 
     def settles(self, number: int, found: Prospect) -> None:
-        """A member is about to be told what was decided: whatever comes of it, no copies can be
-        chosen any more that it gives up."""
+        """A member is about to be told of the decision: from now on, no copies can be chosen any
+        more that it gives up."""
         self.here[number].left.update(p for p, copy in enumerate(found.copies) if copy != number)
 
     def _lost(self) -> dict[int, Holders]:
-        """Who had the last copies of lost partitions, as whoever saw them last tells."""
+        """The holders of the last copies of lost partitions, as the member tells that saw them
+        last."""
         found: dict[int, Holders] = {}
         for each in self.here.values():
             lost = lost_after(each.lost, each.view, self._last(each))
@@ -174,7 +178,7 @@ class Gathering:
         return found
 
     def complete(self, *, patient: bool) -> Prospect | None:
-        """What is to be formed now, if anything. ``patient``: those that are missing may come."""
+        """The view to form now, if any. ``patient``: those that are missing may come."""
         found = self.prospect()
         if not found.missing - self.given_up:
             return found if self._replicated() else None
@@ -199,7 +203,7 @@ class Gathering:
         return any(each.state.replicated for each in self.here.values())
 
     def progress(self) -> str:
-        """Who is missing, and what only they have."""
+        """The missing members, and the partitions that only they have."""
         found = self.prospect()
         if not found.missing:
             return "all members are back"
@@ -237,7 +241,7 @@ class Gathering:
     # --- what is in doubt ---------------------------------------------------------------------
 
     def in_doubt(self) -> control_pb2.Recover:
-        """What every log is asked for."""
+        """The records that every log is asked for."""
         asked = control_pb2.Recover()
         for each in self.here.values():
             asked.parts.extend(each.state.parts)

@@ -2,8 +2,9 @@
 administrator may accept the loss, and they begin again without a row, on members that are there.
 
 The members agree on it as on any other placement: a view says who keeps the partition from now on,
-and that it was emptied. Whatever a member still has of an earlier time (rows of a move that was not
-finished, or of a time before views that it has missed) is discarded when it installs such a view.
+and that it was emptied. All rows that a member still has of an earlier time (rows of a move that
+was not finished, or of a time before views that it has missed) are discarded when it installs such
+a view.
 """
 
 from __future__ import annotations

@@ -111,7 +111,7 @@ class Meetings:
         return ""
 
     async def _handshake(self, info: MemberInfo) -> MemberInfo | RemudaError:
-        """What the process at the address says of itself, or why there is no answer."""
+        """The word of the process at the address about itself, or why there is no answer."""
         core = self._core
         hello = control_pb2.ControlHandshake(
             member=codec.encode_member(core.info), context=core.context()

@@ -3,7 +3,7 @@ the members that came back have agreed on how everything ended, goes on with the
 
 Three ways lead to the first view. A new folder begins a log. Members that form their cluster again
 go on with theirs (``forming_again``). A member that the others went on without begins anew, with a
-log of the next generation: what it had is theirs now.
+log of the next generation: its rows are theirs now.
 """
 
 from __future__ import annotations
@@ -112,7 +112,7 @@ class Recovery:
         """Bytes of segments that this start has read."""
 
     def _failed(self, error: RemudaError) -> None:
-        """What is not on the disk must not be told: nothing can be told any more."""
+        """A record that is not on the disk must not be told: nothing can be told any more."""
         log.error("the log has failed", extra=fields(cause=error.message))
         self._end(f"its log cannot be written: {error.message}")
 
@@ -265,8 +265,8 @@ class Recovery:
     # --- forming again ------------------------------------------------------------------------
 
     async def settle(self, decided: control_pb2.Recover) -> None:
-        """What was in doubt ends as was decided, and the view is the next one. On the disk when
-        this returns; done again, it changes nothing."""
+        """Transactions that were in doubt end as was decided, and the view is the next one. On the
+        disk when this returns; done again, it changes nothing."""
         made, folder, opened = self._require_data(), self._folder, self._opened
         assert folder is not None
         assert folder.state is not None
@@ -359,7 +359,7 @@ class Recovery:
         )
 
     def _keep_former(self, old: FolderState | None) -> None:
-        """What the folder has may be most of what this member is given now."""
+        """The copies in the folder may be most of those that this member is given now."""
         made, self.restored = self.restored, None
         if old is None or made is None:
             return

@@ -14,7 +14,7 @@ _GENERATIONS: Final = ("0", "1", "2")
 
 class Collections:
     """``start`` begins to watch, ``close`` ends it; in between, each collection is timed. It reads
-    the processor's clock itself: what it measures is this process, also below a simulated clock."""
+    the processor's clock itself: it measures this process, also below a simulated clock."""
 
     def __init__(self) -> None:
         self._pauses = tuple(Histogram() for _ in _GENERATIONS)

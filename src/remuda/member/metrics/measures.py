@@ -1,4 +1,4 @@
-"""What the parts of a member note while they work, to be shown later."""
+"""The figures that the parts of a member note while they work, to be shown later."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the operating system counts for this process, under the names that every exporter uses."""
+"""The counts of the operating system for this process, under the names that every exporter uses."""
 
 from __future__ import annotations
 

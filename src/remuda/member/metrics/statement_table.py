@@ -161,7 +161,7 @@ class StatementTable:
         return key
 
     def used(self, key: Key, part: FragmentProfile) -> None:
-        """What a fragment held and put on disk, for a call with the key that ``ended`` gave. It may
+        """The memory and disk of a fragment, for a call with the key that ``ended`` gave. It may
         be told after the end."""
         spilled = sum([operator.spilled for operator in part.operators])
         self._sums.get(key, self._others).add_memory(part.peak_memory, spilled)

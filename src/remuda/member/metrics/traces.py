@@ -53,8 +53,8 @@ class Traces:
 
     def statement(self, facts: QueryFacts, seconds: float, text: str, traceparent: str) -> Context:
         """The spans of a statement that has ended after ``seconds``: a whole one below the client's
-        (one of its own if ``traceparent`` is none), its planning, and its wait for memory. What it
-        gives is for ``fragment``."""
+        (one of its own if ``traceparent`` is none), its planning, and its wait for memory. Its
+        result is for ``fragment``."""
         attributes = {
             **_of_text(text),
             "db.response.returned_rows": facts.rows,

@@ -95,7 +95,7 @@ class HttpConnection:
             self._state.start_next_cycle()
 
     def _refuse(self, page: Page, send: Callable[[bytes], None]) -> None:
-        """The connection ends with it: what follows on it cannot be told apart from a body."""
+        """The connection ends with it: later requests on it cannot be told apart from a body."""
         if self._state.our_state in (h11.IDLE, h11.SEND_RESPONSE):
             self._send(page, send, close=True)
         self.closed = True

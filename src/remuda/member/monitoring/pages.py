@@ -1,4 +1,4 @@
-"""What the metrics server answers: /health, /ready and /metrics."""
+"""The pages of the metrics server: /health, /ready and /metrics."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The metrics of one member: what is measured, and the server that shows it."""
+"""The metrics of one member, and the server that shows them."""
 
 from __future__ import annotations
 
