@@ -1,4 +1,4 @@
-"""The connections of clients: their numbers, and what they are called for people."""
+"""The connections of clients: their numbers, and their names for people."""
 
 from __future__ import annotations
 

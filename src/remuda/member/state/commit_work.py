@@ -1,4 +1,4 @@
-"""What a staged commit does, in memory and in messages."""
+"""The work of a staged commit, in memory and in messages."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from remuda.transaction import staged_commit as tx
 
 @dataclass(frozen=True)
 class Work:
-    """What a commit does: rows of the named tasks, and keys to remove."""
+    """The work of a commit: rows of the named tasks, and keys to remove."""
 
     job: str
     schema: MapSchema

@@ -1,5 +1,5 @@
-"""What the rows of a map must fulfil where they enter a member, beyond their types: CHECK
-constraints. Rows get some values there: the keys of maps that make their own, generated columns.
+"""The conditions on rows of a map where they enter a member, beyond their types: CHECK constraints.
+Rows get some values there: the keys of maps that make their own, generated columns.
 
 Statements compute generated columns in their plans, so that RETURNING sees them; for all other
 writers they are computed here.

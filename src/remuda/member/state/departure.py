@@ -16,7 +16,7 @@ class Departure:
         """No session of a client that does not retry begins here any more, and those that are open
         are closed when they rest."""
         self.refusing = False
-        """Nothing begins here any more; what is open goes on."""
+        """Nothing begins here any more; open work goes on."""
         self.closed = False
         """No client is served here any more."""
         self.gone = False

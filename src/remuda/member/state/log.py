@@ -25,7 +25,8 @@ def fields(**values: object) -> dict[str, dict[str, object]]:
 
 
 class _Identity:
-    """Who speaks; the number is known only after joining. Until then lines have none."""
+    """The member that speaks; the number is known only after joining. Until then lines have
+    none."""
 
     member: int = 0
 

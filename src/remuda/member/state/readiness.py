@@ -1,4 +1,5 @@
-"""Whether this member may serve what it is the primary of: its lease, and what it waits for.
+"""Whether this member may serve its primary partitions: its lease, and the things that it waits
+for.
 
 A member serves while a majority has just heard of it (``cluster.lease``), while the view has as
 many members as the operator demands, and while nothing holds it back, such as a promotion that is
@@ -16,10 +17,10 @@ from remuda.limits import PARTITIONS
 READY_TIMEOUT = 15.0
 """Seconds that a request waits: well above a takeover with the default lease."""
 PLACING = frozenset({"takeover", "promotion", "replicated maps"})
-"""What holds a member back because rows that a view has given to it are not all there."""
+"""Reasons that hold a member back because rows that a view has given to it are not all there."""
 
 TAKING = frozenset({"takeover", "promotion"})
-"""What holds back the partitions alone that it takes over."""
+"""Reasons that hold back only the partitions that it takes over."""
 
 
 class Readiness:
@@ -31,7 +32,8 @@ class Readiness:
         self.lease_until = float("inf")
         """Monotonic seconds; the one thing that the fast paths look at, with ``holds``."""
         self.holds: dict[str, str] = {}
-        """What it waits for, by key: the text says it to users. Change it by ``hold``."""
+        """The things that it waits for, by key: the text says them to users. Change it by
+        ``hold``."""
         self.taken = frozenset[int]()
         """Partitions that it takes over: they wait, while those that it has had go on."""
         self.placing = False
@@ -41,7 +43,7 @@ class Readiness:
         """Called when ``placing`` ends."""
         self._no_lease: Callable[[], str] = lambda: "it has not heard from a majority"
         self.hopeless = False
-        """A majority cannot be reached: whoever has no lease need not wait for one."""
+        """A majority cannot be reached: a member without a lease need not wait for one."""
         self._waiting: list[asyncio.Future[None]] = []
 
     @property

@@ -1,5 +1,5 @@
-"""What queries of earlier views may still read here of partitions that a view has given to other
-members (design rule 20)."""
+"""The rows that queries of earlier views may still read here of partitions that a view has given to
+other members (design rule 20)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a transaction has read and written, and the share of it that concerns one partition."""
+"""The reads and writes of a transaction, and the share of them that concerns one partition."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ class Scan:
 
 @dataclass(slots=True)
 class ReadSet:
-    """What was read at ``snapshot``: keys by map id (those that were absent, too), and scans. What
-    is written is validated against the same snapshot, read or not."""
+    """The reads at ``snapshot``: keys by map id (those that were absent, too), and scans. Written
+    keys are validated against the same snapshot, read or not."""
 
     snapshot: int
     keys: dict[int, set[Key]] = field(default_factory=dict)

@@ -1,4 +1,4 @@
-"""Who keeps which partition in a view, as the machines of transactions see it."""
+"""The copies of each partition in a view, as the machines of transactions see them."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""What a member tells its write-ahead log, and when it may tell others.
+"""The notes of a member to its write-ahead log, and when it may tell others.
 
-Every change is noted in the step in which it is made; what others hear of it goes through
+Every change is noted in the step in which it is made; messages about it to others go through
 ``after``, which waits until all that was noted is as safe as ``log_sync`` says. So no member ever
 knows of something that another one would have forgotten after a loss of power. This class is the
 log of a member without ``data_dir``: it notes nothing, and nobody waits. ``member.journal.writer``
@@ -108,7 +108,7 @@ class NoWal:
     # --- copies -------------------------------------------------------------------------------
 
     def partitions_taken(self, partitions: Collection[int]) -> None:
-        """What was here of them is void; copies may come."""
+        """The rows of them that were here are void; copies may come."""
 
     def rows_copied(
         self, schema: MapSchema, rows: pa.RecordBatch, low: int, floor: int, *, replicated: bool
@@ -117,7 +117,7 @@ class NoWal:
         which is not read below ``floor``."""
 
     def replicated_taken(self, map_id: int) -> None:
-        """What was here of a replicated map is void; a copy comes."""
+        """The rows of a replicated map that were here are void; a copy comes."""
 
     def replicated_whole(self) -> None:
         """All replicated maps are here."""
@@ -142,7 +142,7 @@ class NoWal:
     # --- logs of others -----------------------------------------------------------------------
 
     def on_disk(self) -> HeardLog | None:
-        """What others may be told of this log."""
+        """The place in this log that others may be told of."""
         return None
 
     def heard(self, theirs: HeardLog) -> None:

@@ -3,8 +3,8 @@ member's memory, and in its map.
 
 Every copy is asked before anything of a write is prepared: the primary of a part before it takes a
 prepare timestamp (``member.transactions.shell``), its backups before they keep it
-(``Parts.refuse_to_keep``), and every copy before rows of a job are staged on it. What a copy has
-taken is never refused any more: commits, the replay of a log, promotions.
+(``Parts.refuse_to_keep``), and every copy before rows of a job are staged on it. Rows that a copy
+has taken are never refused any more: commits, the replay of a log, promotions.
 """
 
 from __future__ import annotations
@@ -95,9 +95,9 @@ class WriteRoom:
         self._full = False
         statements, stored = self._limits(max(1, config.memory_sharers))
         self.statements = MemberMemory(statements)
-        """What all statements hold."""
+        """The memory that all statements hold."""
         self.stored = StoredMemory(stored)
-        """What is stored."""
+        """The memory of stored rows."""
 
     # --- limits -------------------------------------------------------------------------------
 
@@ -173,7 +173,7 @@ class WriteRoom:
             log.warning("there is room for rows again", extra=fields(held=self.stored.held))
 
     def _measure_again(self) -> None:
-        """Before a write is refused: what was there a moment ago may have gone."""
+        """Before a write is refused: rows that were there a moment ago may have gone."""
         if self._due(MEASURE_AGAIN):
             self.measure()
 

@@ -30,8 +30,8 @@ _DEMAND_MIN: Final = 1 << 20
 
 
 class AdmissionGate:
-    """A statement passes once, whatever queries it runs then: what it waits for later would be
-    waited for by others, too, such as the turn of a map."""
+    """A statement passes once, whichever queries it runs then. Others would wait with it for the
+    things that it waits for later, such as the turn of a map."""
 
     def __init__(self, core: Core) -> None:
         self._core = core
@@ -50,7 +50,7 @@ class AdmissionGate:
         self, statement: Statement, plan: PhysicalPlan, members: tuple[int, ...]
     ) -> None:
         """Returns when the statement may begin. Raises OutOfMemory, TooManyQueries, QueryTimeout,
-        and whatever ends the statement meanwhile. Short ones do not wait."""
+        and the error that ends the statement meanwhile. Short ones do not wait."""
         progress = statement.progress
         if progress.admitted or is_short(plan, self._core.stores):
             return
@@ -80,7 +80,7 @@ class AdmissionGate:
         progress.admitted = True
 
     def left(self, statement: Statement) -> float | None:
-        """What is left of the statement's time after it has waited. Raises QueryTimeout."""
+        """The rest of the statement's time after it has waited. Raises QueryTimeout."""
         if statement.timeout is None:
             return None
         left = statement.timeout - statement.progress.queued

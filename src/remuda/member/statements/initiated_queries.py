@@ -55,7 +55,7 @@ LEASE_ATTEMPTS = 5
 
 
 class Runs:
-    """``supplies`` are the relations that are no maps; whoever has one registers it there."""
+    """``supplies`` are the relations that are no maps; their owners register them there."""
 
     def __init__(
         self,
@@ -127,7 +127,7 @@ class Runs:
     ) -> int:
         """T. Where maps are read, the lease counts in the step in which T is chosen: when it has
         lapsed while others were asked, it is waited for, and they are asked again. Raises NoLease,
-        and what the others refuse it with."""
+        and the refusals of the others."""
         core = self._core
         for _ in range(LEASE_ATTEMPTS):
             at = statement.read_timestamp
@@ -238,7 +238,7 @@ class Runs:
         fixed = replace(statement, read_timestamp=start.read_timestamp)
 
         def left() -> float | None:
-            """What is left of the statement's time."""
+            """The rest of the statement's time."""
             if start.timeout is None:
                 return None
             rest = start.timeout - (self._core.world.clock.monotonic() - began)

@@ -29,9 +29,9 @@ async def acted(
     of_transaction: SetOfTransaction,
 ) -> tuple[ResultShape, ClientSession | None]:
     """Sleep and set what the items say; ``shape``, whose ``rows`` get what became of it, and the
-    session from now on (None: it is as it was). ``of_transaction`` sets what belongs to
-    the open transaction, and says whether it was such. Raises QueryTimeout, and what ``checked``
-    raises."""
+    session from now on (None: it is as it was). ``of_transaction`` sets what belongs to the open
+    transaction, and says whether it was such. Raises QueryTimeout, and the errors of
+    ``checked``."""
     await _slept(statement, found, rows)
     return shape, _assigned(statement, found, rows, of_transaction)
 

@@ -167,7 +167,7 @@ class QueryHistory:
                 self._contexts.pop(run.query, None)
 
     def reported(self, query: QueryId, profile: FragmentProfile) -> None:
-        """What a fragment did whose query has ended before the report came."""
+        """The work of a fragment whose query has ended before the report came."""
         found = self._by_run.get(query)
         if found is None:
             return

@@ -1,4 +1,4 @@
-"""Which statements run on Spark, and what they are there."""
+"""The statements that run on Spark, and their form there."""
 
 from __future__ import annotations
 
@@ -127,8 +127,8 @@ class SparkStatements:
     async def start(
         self, statement: Statement, query: PlannedQuery, asked: SparkQuery, client: Client | None
     ) -> SparkRun:
-        """What ``begin`` begins. Raises what a lease, a lost member, a missing service and a
-        statement that is not wanted any more raise."""
+        """The run that ``begin`` begins. Raises what a lease, a lost member, a missing service and
+        a statement that is not wanted any more raise."""
         self.services.require()
         at = await self._runs.timestamp(statement, query)
         statement.check()
@@ -173,7 +173,7 @@ class SparkStatements:
     async def explained(
         self, statement: Statement, found: PlannedExplain, values: tuple[PhysicalValue, ...]
     ) -> list[str]:
-        """What stands above the plan of the grid. Raises NotOnSpark for EXPLAIN ANALYZE of what
+        """The nodes above the plan of the grid. Raises NotOnSpark for EXPLAIN ANALYZE of what
         Spark runs."""
         if not isinstance(found.statement, PlannedQuery):
             return []

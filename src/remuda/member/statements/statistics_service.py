@@ -85,9 +85,9 @@ class ClusterStatistics(Wing):
         return any(map(self.stale, map_ids))
 
     async def refresh(self, maps: Sequence[MapSchema]) -> None:
-        """Fetch what is stale; what another statement is fetching already is waited for, or each
-        of them would make the plans of the others void. A member that does not answer is left out:
-        plans get worse, not wrong."""
+        """Fetch stale statistics; those that another statement is fetching already are waited for,
+        or each of them would make the plans of the others void. A member that does not answer is
+        left out: plans get worse, not wrong."""
         each = {schema.map_id: schema for schema in maps}.values()  # a statement may name one twice
         stale = [schema for schema in each if self.stale(schema.map_id)]
         wanted = [schema for schema in stale if schema.map_id not in self._fetching]

@@ -1,4 +1,4 @@
-"""What operators change on members that run: levels of their logs, and sums that begin again."""
+"""Changes of operators to members that run: levels of their logs, and sums that begin again."""
 
 from __future__ import annotations
 

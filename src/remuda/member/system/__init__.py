@@ -1,4 +1,4 @@
-"""What the members do now, as relations of the schema ``sys``.
+"""The work of the members now, as relations of the schema ``sys``.
 
 ``system_state`` and ``activity_report`` ask all members in one round (``base.round``);
 ``system_relations``, ``query_relations`` and ``activity_relations`` make rows of the answers,

@@ -1,6 +1,6 @@
 """Rows of ``sys.queries``, ``sys.fragments``, ``sys.operators``, ``sys.query_history``,
-``sys.query_profiles`` and ``sys.statement_statistics``: what statements do now, and what the last
-ones did."""
+``sys.query_profiles`` and ``sys.statement_statistics``: the work of statements now, and of the last
+ones."""
 
 from __future__ import annotations
 

@@ -84,7 +84,7 @@ async def _turn(number: int) -> None:
 
 
 def _empty(like: StatementSums) -> StatementSums:
-    """What members have is not changed: it is added to this."""
+    """The sums of members are not changed: they are added to this."""
     return StatementSums(like.number, like.user, like.text)
 
 

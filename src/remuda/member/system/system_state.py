@@ -1,4 +1,4 @@
-"""What the members do right now, asked from each of them when somebody wants to know."""
+"""The work of the members right now, asked from each of them when somebody wants to know."""
 
 from __future__ import annotations
 

@@ -86,7 +86,7 @@ class Admission:
     # --- who waits ----------------------------------------------------------------------------
 
     def obstacle(self, partition: int, map_ids: Iterable[int]) -> str | None:
-        """What a write must wait for, in words; None: it may go on."""
+        """The reason why a write must wait, in words; None: it may go on."""
         if partition in self._held:
             return f"partition {partition} is being moved"
         for map_id in map_ids:
@@ -195,7 +195,7 @@ class Admission:
         )
 
     def clear(self) -> None:
-        """Another view: whoever waits asks again, perhaps elsewhere."""
+        """Another view: those that wait ask again, perhaps elsewhere."""
         self._waiting.clear()
 
     # --- holding ------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""Room for parts on backups: what a backup says to its primary, and what the primary remembers."""
+"""Room for parts on backups: the word of a backup to its primary, and the memory of the primary."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class BackupRoom:
         return None
 
     def note(self, sender: int, message: tx.BackupPrepared | tx.BackupRefused) -> None:
-        """On a primary: what a backup has said."""
+        """On a primary: the word of a backup."""
         if isinstance(message, tx.BackupRefused):
             self.full.add(sender)
         elif sender in self.full:

@@ -1,11 +1,11 @@
 """Locks of transactions that lock keys before they write them, as operations between members.
 
 The primary of a key holds its locks (``transaction.locks``); a request for one that is taken waits
-there, first come, first served. Who waits for a while is looked for in circles over all members
-(``transaction.deadlock``); the youngest transaction of a circle gives way, and its error names the
-circle. Locks are not kept by backups: when a primary is lost, they are, and the commit, which is
-validated in any case, finds whatever was changed. Single puts wait for locks, commits of others are
-refused (no-wait), bulk writes pass them by.
+there, first come, first served. Transactions that wait for a while are looked for in circles over
+all members (``transaction.deadlock``); the youngest transaction of a circle gives way, and its
+error names the circle. Locks are not kept by backups: when a primary is lost, they are, and the
+commit, which is validated in any case, finds whatever was changed. Single puts wait for locks,
+commits of others are refused (no-wait), bulk writes pass them by.
 """
 
 from __future__ import annotations
@@ -115,7 +115,8 @@ class KeyLocks:
         self._asking: dict[TransactionId, Asking] = {}
         self._owning: dict[TransactionId, Owning] = {}
         self._clients: dict[TransactionId, str] = {}
-        """Of transactions that hold locks here or wait: what their member says of their client."""
+        """Of transactions that hold locks here or wait: their client, in the words of their
+        member."""
         self._since: dict[TransactionId, dict[Held, int]] = {}
         """When each lock was granted here, in microseconds since 1970."""
         self._released: dict[Held, list[Callable[[], None]]] = {}
@@ -126,7 +127,7 @@ class KeyLocks:
         return len(self.table) + len(self._owning)
 
     def routes(self) -> dict[int, Callable[[Request], None]]:
-        """What the control channel serves."""
+        """The requests of the control channel."""
         return {
             RpcType.KEY_LOCK: self._on_lock,
             RpcType.KEY_UNLOCK: self._on_unlock,
@@ -199,8 +200,8 @@ class KeyLocks:
         return found
 
     def _next_of(self, map_id: int, keys: Sequence[Key]) -> tuple[int, list[Key]]:
-        """The lowest member that has some of the keys, and these: whoever locks several goes in one
-        order."""
+        """The lowest member that has some of the keys, and these: a transaction that locks several
+        goes in one order."""
         router = self._transactions.router(map_id)
         if router.schema.replicated:
             return self._core.coordinator, list(keys)
@@ -379,7 +380,7 @@ class KeyLocks:
                 yield LockRow(*held, "row", mode, False, str(waiter), client, since, blockers)
 
     def _when_decided(self, message: control_pb2.KeyLock, answer: Answer) -> None:
-        """Locked; what was being committed under the key before must be seen by its new owner."""
+        """Locked; its new owner must see a commit under the key that was under way before."""
         pending = self._transactions.pending
         for row in message.keys:
             held = (message.map_id, decode_row(row))
@@ -542,7 +543,7 @@ class KeyLocks:
     # --- views --------------------------------------------------------------------------------
 
     def on_view(self) -> None:
-        """Whoever waits asks again, perhaps elsewhere; locks of lost near members are free."""
+        """Those that wait ask again, perhaps elsewhere; locks of lost near members are free."""
         view = self._core.view
         for owner in self.table.transactions:
             if owner.near not in view.by_number:

@@ -70,8 +70,8 @@ class Outgoing:
             self._urgent.update(self._waiting)
 
     def enter(self, view: int) -> None:
-        """Another view, by its number. What was said in the one before is dropped: what matters is
-        sent again."""
+        """Another view, by its number. Messages of the one before are dropped: those that matter
+        are sent again."""
         self._view = view
         self._waiting.clear()
         self._urgent.clear()
@@ -81,7 +81,7 @@ class Outgoing:
         self._flush(everything=True)
 
     def _flush(self, *, everything: bool = False) -> None:
-        """What is said to members that something urgent is said to, or to all of them."""
+        """The messages to members that an urgent one goes to, or to all of them."""
         waiting = self._waiting
         if everything or len(self._urgent) == len(waiting):
             self._waiting = {}

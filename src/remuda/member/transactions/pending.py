@@ -1,5 +1,5 @@
 """Parts that are prepared on this member and not decided: the keys and predicates that they hold,
-and who waits for them. All on the loop's thread.
+and the waiters for these. All on the loop's thread.
 
 A key that is written is held by one part, a key that is read by any number; a scan holds whatever
 its predicate may match. Holders are told apart by their address. Parts of partitions that this
@@ -170,7 +170,7 @@ class PendingParts:
                 self._publish(map_id)
 
     def remove(self, address: Address) -> None:
-        """It holds nothing any more; who waited for its keys goes on."""
+        """It holds nothing any more; those that waited for its keys go on."""
         part = self.parts.get(address)
         if part is None:
             return
@@ -302,7 +302,7 @@ class PendingParts:
                 yield from (w for w in self.parts[address].work.writes if w.map_id == map_id)
 
     def holder(self, held: Held, *, write: bool, me: Address | None = None) -> Address | None:
-        """Who stands in the way of a part that reads, or writes, this key."""
+        """The part in the way of one that reads, or writes, this key."""
         for address, writes in self.keys.get(held, {}).items():
             if (write or writes) and (me is None or address[0] != me[0]):
                 return address
@@ -436,7 +436,7 @@ class PendingParts:
 
 
 def _claims(work: PartWork) -> Iterator[tuple[Held, bool]]:
-    """What a part holds, and whether it writes it."""
+    """The keys that a part holds, and whether it writes them."""
     for write in work.writes:
         yield (write.map_id, write.key), True
     for held in work.reads:

@@ -1,7 +1,7 @@
 """The shell around ``transaction.parts`` and ``transaction.near``: messages, stores, locks, time.
 
-Messages to one member are gathered over a step of the event loop and go in one frame. What a
-member says to itself is not sent, but waits until the step is done, too: a machine never hears an
+Messages to one member are gathered over a step of the event loop and go in one frame. A message of
+a member to itself is not sent, but waits until the step is done, too: a machine never hears an
 answer before its effects are carried out.
 """
 
@@ -186,8 +186,8 @@ class TransactionShell:
     def _apply_alone(
         self, address: Address, work: PartWork, timestamp: int, partitions: tuple[int, ...]
     ) -> None:
-        """The part is committed on all copies that this one has to know of: what ``ResolveHere``
-        and ``SettledHere`` say."""
+        """The part is committed on all copies that this one has to know of, as ``ResolveHere`` and
+        ``SettledHere`` say."""
         self._applying.apply(address[1], work, timestamp)
         wal = self._core.wal
         if wal.active:
@@ -348,7 +348,7 @@ class TransactionShell:
         self._step(self._perform, effects)
 
     def _step(self, action: Callable[P, None], *args: P.args, **kwargs: P.kwargs) -> None:
-        """What the member says to itself meanwhile is delivered when ``action`` is done."""
+        """Messages of the member to itself meanwhile are delivered when ``action`` is done."""
         if self._stepping:
             action(*args, **kwargs)
             return

@@ -1,5 +1,6 @@
-"""Large transactions in slices: whoever encodes, prepares or applies tens of thousands of rows lets
-the event loop go on after some of them, or reads wait for it, and the lease of the member runs out.
+"""Large transactions in slices: a member that encodes, prepares or applies tens of thousands of
+rows lets the event loop go on after some of them, or reads wait for it, and the lease of the member
+runs out.
 
 Nothing relies on it: to a machine, a slice that comes later is a message that was under way longer.
 """
@@ -70,8 +71,8 @@ def slices(message: tx.Prepare) -> Iterator[tx.Prepare]:
 
 
 class Inbox:
-    """What has come and is not carried out yet, in the order in which it came. ``take`` carries an
-    item out, and says how many rows that took."""
+    """The messages that have come and are not carried out yet, in the order in which they came.
+    ``take`` carries an item out, and says how many rows that took."""
 
     def __init__(self, take: Take) -> None:
         self._take = take
@@ -122,5 +123,5 @@ class Inbox:
             self.later()
 
     def clear(self) -> None:
-        """Another view: what matters is said again."""
+        """Another view: messages that matter are sent again."""
         self._waiting.clear()

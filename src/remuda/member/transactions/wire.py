@@ -118,7 +118,7 @@ def decode_name(message: control_pb2.TransactionName) -> tx.TransactionId:
 
 
 def fill_given(out: control_pb2.PartMessage, given: tx.GivenPart) -> None:
-    """What a donor knows of a part."""
+    """A donor's knowledge of a part."""
     transaction, partition = given.transaction, given.partition
     if given.state is tx.State.PREPARED:
         kept = tx.BackupPrepare(
@@ -325,7 +325,7 @@ def _end_of(message: control_pb2.PartMessage) -> int | None:
 
 
 def _works(message: control_pb2.PartMessage) -> tuple[tuple[int, ...], dict[int, PartWork]]:
-    """The partitions of the transaction, and what is done in some of them."""
+    """The partitions of the transaction, and the work in some of them."""
     partitions = tuple(message.partitions)
     works = {work.partition: decode_work(work) for work in message.work}
     if min(partitions, default=0) < 0 or min(works, default=0) < 0:
