@@ -147,7 +147,7 @@ class Member(Rooms):
         await self._end
 
     def _given_up(self, error: MemberGivenUp) -> None:
-        """The others go on without this member, for good: whatever it answered might be wrong."""
+        """The others go on without this member, for good: any answer of it might be wrong."""
         if self.membership.leaving:
             self.membership.has_left()
         elif self._end is None:

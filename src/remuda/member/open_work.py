@@ -1,4 +1,4 @@
-"""What is open on a member, and outlives the requests that began it: what a leave waits for."""
+"""The open work of a member that outlives the requests that began it: a leave waits for it."""
 
 from __future__ import annotations
 

@@ -143,11 +143,11 @@ class Results:
         self.finished = False
         self.rows = 0
         self.bytes = 0
-        """What was sent so far."""
+        """The batches that were sent so far."""
         self.on_finish: Callable[[RemudaError | None, int, int], None] = lambda *_: None
         """Told of the end: the error, and the rows and bytes of the result."""
         self.transaction: Callable[[], user_pb2.TransactionStatus | None] = lambda: None
-        """What the client is told of its transaction, when the end has come."""
+        """The word to the client about its transaction, when the end has come."""
         self.session: Callable[[], bytes | None] = lambda: None
         """The session of a statement that does not set it, if the statement has changed it."""
 

@@ -1,4 +1,4 @@
-"""What fragments are given: the maps of this member, the data channel, and a listener."""
+"""The environment of fragments: the maps of this member, the data channel, and a listener."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ from remuda.storage.maps.map_store import MapStore
 
 
 def statement_account(core: Core) -> MemoryAccount:
-    """What a statement may hold on this member: in memory, and beyond it on disk."""
+    """The resources that a statement may hold on this member: in memory, and beyond it on disk."""
     config, disk = core.config, core.world.disk
     spill = None
     if config.spill_limit:
@@ -52,7 +52,7 @@ def statement_account(core: Core) -> MemoryAccount:
 def fragment_context(
     core: Core, query: QueryId, start: QueryStart, port: DataChannelPort
 ) -> FragmentContext:
-    """What the fragments of one query share on this member."""
+    """The state that the fragments of one query share on this member."""
     return FragmentContext(
         query=query,
         member=core.number,
@@ -96,7 +96,7 @@ class LocalSources:
         return replace(of, partitions=own)
 
     def ready(self, map_id: int, at: int) -> bool:
-        """Not before all rows are here that this view has given to this member: who reads at a
+        """Not before all rows are here that this view has given to this member: a reader with a
         timestamp of its own (a transaction, Spark) has not asked whether they are. Raises
         PartitionsUnreachable where it would wait for a write in doubt."""
         core = self._core

@@ -21,7 +21,7 @@ from remuda.session.shape import ResultShape
 
 ARROW_PROPERTY: Final = "remuda.results"
 SUMMARY: Final = (Column("ok", BOOLEAN), Column("summary", VARCHAR))
-"""What a statement without a result answers to Drill's clients, as Drill does."""
+"""The answer of a statement without a result to Drill's clients, as Drill gives it."""
 COUNTED: Final = ("INSERT", "UPDATE", "DELETE", "MERGE", "SELECT")
 """Tags that say how many rows were written; SELECT is CREATE TABLE AS."""
 

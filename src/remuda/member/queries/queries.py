@@ -249,7 +249,7 @@ class Queries(Wing):
         self._sender_ended(query, message.fragment, Endpoint(sender, message.instance))
 
     def _sender_ended(self, query: QueryId, fragment: int, sender: Endpoint) -> None:
-        """A sender has sent everything: what has not come of it is a gap from now on."""
+        """A sender has sent everything: a batch of it that has not come is a gap from now on."""
         running = self._running.get(query)
         if running is not None:
             edge = running.edges.get(fragment)
@@ -292,8 +292,9 @@ class Queries(Wing):
         self.happened(events.MemberLeft(number, error))
 
     def connection_broken(self, number: int, kind: ChannelKind, cause: RemudaError) -> None:
-        """What was under way to or from the member may be lost, so the queries that exchange
-        batches with it fail, those included whose part here has just ended (design rule 11)."""
+        """Batches that were under way to or from the member may be lost, so the queries that
+        exchange batches with it fail, those included whose part here has just ended (design rule
+        11)."""
         if kind is not ChannelKind.DATA:
             return
         error = MemberUnavailable(
@@ -564,7 +565,7 @@ class Queries(Wing):
             self._core.listeners.query_ended.tell(query)
 
     def _snapshot(self, initiated: Initiated) -> None:
-        """What the fragments here have done that did not report it: those of a query that fails,
+        """The profiles of fragments here that did not report: those of a query that fails,
         and those that ended in another thread just before the root did."""
         running = self._running.get(initiated.query)
         if running is not None:

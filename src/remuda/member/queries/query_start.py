@@ -1,4 +1,4 @@
-"""What starts a query: known to the initiator, sent to the participants as QUERY_START."""
+"""The start of a query: known to the initiator, sent to the participants as QUERY_START."""
 
 from __future__ import annotations
 
@@ -48,9 +48,9 @@ class QueryStart:
     view: int = 0
     """The view that ``sites`` and ``partitions`` come from: it must be the same when it begins."""
     overlay: tuple[MapWrites, ...] = field(default=(), compare=False)
-    """What its transaction has written and not committed."""
+    """The uncommitted writes of its transaction."""
     supplied: Mapping[str, SuppliedRows] = field(default_factory=dict, compare=False)
-    """What the initiator has made of the relations that the plan reads besides maps."""
+    """The rows that the initiator has made of the relations that the plan reads besides maps."""
     rounds: Rounds | None = field(default=None, compare=False)
     """The plan is the step of a recursive query, and all rounds of it are to run here."""
     runs: MutableSequence[Initiated] | None = field(default=None, compare=False)

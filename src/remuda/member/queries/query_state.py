@@ -1,4 +1,5 @@
-"""What a member knows of a query: its fragments here, what came for it, who waits for its end."""
+"""A member's knowledge of a query: its fragments here, the batches that came for it, the waiters
+for its end."""
 
 from __future__ import annotations
 
@@ -39,7 +40,7 @@ class Sent:
 
 @dataclass
 class Initiated:
-    """A query that began here, and who wants to hear of its end."""
+    """A query that began here, and the listeners of its end."""
 
     query: QueryId
     plan: PhysicalPlan

@@ -35,7 +35,7 @@ _OTHERS_WRITE: Final = 0o022
 
 @dataclass(frozen=True)
 class Defences:
-    """What the parts of a member need to listen and to connect."""
+    """The settings by which the parts of a member listen and connect."""
 
     listening: dict[ChannelKind, SSLContext]
     tls: ClientTls | None

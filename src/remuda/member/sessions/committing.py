@@ -1,4 +1,4 @@
-"""What open transactions ask of the room that commits them and holds their locks."""
+"""The room that commits open transactions and holds their locks, as they see it."""
 
 from __future__ import annotations
 

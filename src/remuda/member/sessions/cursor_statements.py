@@ -1,4 +1,4 @@
-"""DECLARE, FETCH, MOVE and CLOSE, and what becomes of cursors at the end of a transaction.
+"""DECLARE, FETCH, MOVE and CLOSE, and the end of cursors with their transaction.
 
 A cursor belongs to its transaction; one that is declared WITH HOLD belongs to the session from the
 commit on. The member keeps sessions of clients that send none along (``Client.kept``), so only
@@ -85,7 +85,7 @@ class CursorStatements:
         self, statement: Statement, found: PlannedQuery, values: tuple[PhysicalValue, ...]
     ) -> None:
         """Begin the query of a cursor. Raises NoActiveTransaction, DuplicateCursor, NotSupported,
-        LimitExceeded, and whatever keeps the query from starting."""
+        LimitExceeded, and the errors of a query that cannot start."""
         declared = found.declares
         assert declared is not None
         try:

@@ -1,4 +1,4 @@
-"""Map operations inside a transaction: they read its write set first, then what was committed."""
+"""Map operations inside a transaction: they read its write set first, then the committed rows."""
 
 from __future__ import annotations
 
@@ -214,8 +214,8 @@ class TransactionMaps:
     def take_unsent(
         self, call: Call, transaction: OpenTransaction, message: user_pb2.TransactionEnd
     ) -> None:
-        """What its client has read and put by itself, before the commit. Raises what gets and puts
-        of it would have raised."""
+        """The reads and puts that its client has made by itself, before the commit. Raises what
+        gets and puts of it would have raised."""
         access = self._core.access
         for read in message.reads:
             found = self._maps.open(read.map, read.map_id, read.schema_version)
@@ -326,7 +326,7 @@ class TransactionMaps:
         entries: dict[Key, Row | None],
         since: int,
     ) -> None:
-        """Raises SchemaChanged, LimitExceeded, and what ``check`` and ``still_open`` raise."""
+        """Raises SchemaChanged, LimitExceeded, and the errors of ``check`` and ``still_open``."""
         transaction.check()
         self._sessions.still_open(transaction)
         store = self._core.store(schema.map_id, schema.version)

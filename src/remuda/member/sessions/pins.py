@@ -38,7 +38,7 @@ class TransactionPins:
         self._pinned = False
 
     def keep_for(self, *oldest_reads: Callable[[], int | None]) -> None:
-        """What else reads on all members for long: each says its lowest timestamp."""
+        """Others that read on all members for long: each says its lowest timestamp."""
         self._others += oldest_reads
 
     def start(self) -> None:

@@ -1,4 +1,4 @@
-"""What a serializable transaction has read: keys, and scans with their predicates."""
+"""The reads of a serializable transaction: keys, and scans with their predicates."""
 
 from __future__ import annotations
 

@@ -6,7 +6,7 @@ snapshot is the clock of the primary of the first key. Each further key is read 
 nothing newer is to be found, and nothing undecided; so what was committed before the transaction
 began is missing from none of its reads, whatever the clocks say. When something newer is found, or
 something else is to be read than a key, the snapshot is *anchored*: moved above the clocks of all
-members. What was read before must not have changed until there, which the commit would refuse
+members. Rows that were read before must not have changed until there, which the commit would refuse
 anyway. Only a transaction that writes nothing is refused more by it than by a round at its
 beginning; so a round is made for those that have not ended after a moment, together.
 """

@@ -129,7 +129,7 @@ class Progress:
     temporary: TemporaryTables | None = None
     """The temporary tables of its session, once it has changed them."""
     on_closed: list[Callable[[], None]] = field(default_factory=list)
-    """Called when it is over: what frees what is kept for its queries."""
+    """Called when it is over; they free the things that are kept for its queries."""
     on_error: Callable[[RemudaError], None] | None = None
     """Told when it is cancelled while it waits."""
     on_notice: Callable[[Notice], None] | None = None
@@ -283,7 +283,7 @@ class Statement:
     copies: CopyPort | None = None
     """Carries the data of COPY; None: its client has no way for that."""
     locking: bool = False
-    """SELECT ... FOR UPDATE, FOR SHARE: what it reads must be the same at the commit."""
+    """SELECT ... FOR UPDATE, FOR SHARE: the rows that it reads must be the same at the commit."""
     room: Reservation | None = None
     """The memory of temporary tables of its session; None: its client cannot have any."""
     progress: Progress = field(default_factory=Progress)
@@ -318,7 +318,8 @@ class Statement:
             self.check()
 
     def runs(self, found: Planned) -> None:
-        """It is about to run. What changes maps by a query says itself when it commits."""
+        """It is about to run. A statement that changes maps by a query says itself when it
+        commits."""
         self.progress.runs_as(found, in_transaction=self.transaction is not None)
 
     @property

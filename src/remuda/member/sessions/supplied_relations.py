@@ -23,7 +23,7 @@ class Supplies:
         self._suppliers[relation] = supplier
 
     async def rows(self, relation: str, statement: Statement) -> SuppliedRows:
-        """Raises UndefinedMap, and what the supplier raises."""
+        """Raises UndefinedMap, and the errors of the supplier."""
         supplier = self._suppliers.get(relation)
         if supplier is None:
             return statement.temporary_rows(relation)

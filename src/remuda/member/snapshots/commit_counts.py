@@ -23,7 +23,7 @@ _Changed = dict[tuple[int, bool], int]
 
 
 class _Noted(NamedTuple):
-    """A commit while a cut is made. ``changed`` None: what it changes was noted before the counts
+    """A commit while a cut is made. ``changed`` None: its changes were noted before the counts
     began."""
 
     timestamp: int
@@ -123,7 +123,8 @@ class CommitCounts:
             del self._prepared[part]
 
     def given_up(self) -> None:
-        """No cut is under way: what was kept apart belongs to the stretch since the last one."""
+        """No cut is under way: counts that were kept apart belong to the stretch since the last
+        one."""
         if self._now is not None:
             self._settle(self._now, None)
         self._cutting = None

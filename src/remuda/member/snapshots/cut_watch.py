@@ -1,4 +1,4 @@
-"""What a member notes of its log between the question for its clock and the end of its part in a
+"""The notes of a member on its log between the question for its clock and the end of its part in a
 cut. Nothing is read again from the disk: a cut costs what has happened while it was made, however
 long the log is."""
 

@@ -61,7 +61,7 @@ def changes_of_jobs(
 
 
 def with_jobs(parts: Mapping[int, Tally], jobs: Mapping[int, Tally]) -> dict[int, Tally]:
-    """What parts and jobs have changed, added up by map id."""
+    """The changes of parts and jobs, added up by map id."""
     found = dict(parts)
     for map_id, (put, removed) in jobs.items():
         before = found.get(map_id, Tally(0, 0))
@@ -96,7 +96,7 @@ def _batches(record: Staged, schema: MapSchema) -> Iterator[pa.RecordBatch]:
 def changed_maps(
     catalog: Catalog, parts: Iterable[Mapping[int, Tally] | None]
 ) -> tuple[MapChanges, ...] | None:
-    """What all members have counted, of the maps of ``catalog``: one that was dropped meanwhile
+    """The counts of all members, of the maps of ``catalog``: one that was dropped meanwhile
     cannot be restored from the increment. None: not every member has counted."""
     put: Counter[int] = Counter()
     removed: Counter[int] = Counter()

@@ -189,7 +189,7 @@ class LogArchive:
             self._catalogs.pop(version, None)
 
     def _retire(self) -> None:
-        """What no snapshot needs, and what is too old or too much."""
+        """The pieces that no snapshot needs, and those that are too old or too many."""
         found, config = self._found, self._core.config
         if found is None:
             return

@@ -1,5 +1,5 @@
-"""What members do for a snapshot that another one (or this one) makes or restores: rows of their
-partitions at one timestamp become an object, rows of an object go into a map.
+"""The work of members for a snapshot that another one (or this one) makes or restores: rows of
+their partitions at one timestamp become an object, rows of an object go into a map.
 
 Both are asked for object by object, again and again until there is an answer, and a member keeps no
 more than its last answers: when the coordinator is lost, nothing is left but an object that no

@@ -6,7 +6,7 @@ increments, with a base now and then, so that no restore has to go through too m
 is a base. One that fails is logged, the next comes at its time.
 
 When the members have changed: neither increments nor the archive of logs go on from a cut of
-another view, and what is committed from then on is a gap until there is a cut of this one. So the
+another view, and commits from then on are in a gap until there is a cut of this one. So the
 snapshot that has the last cut gets another, as soon as all copies are in their places.
 """
 

@@ -271,7 +271,7 @@ class Snapshots(Wing):
         return await self._storage_rows() if self.storage.configured else []
 
     async def _restorable(self, _statement: Statement) -> Iterable[tuple[Any, ...]]:
-        """The rows of sys.restorable; what lies between those of a snapshot is a gap."""
+        """The rows of sys.restorable; between those of a snapshot are gaps."""
         if not self.storage.configured:
             return []
         archive = bool(self._core.config.log_archive)

@@ -42,7 +42,8 @@ class SnapshotStorage:
         return bool(self._config.snapshot_store)
 
     async def work(self, work: Callable[[ObjectStore, ObjectKey | None], T]) -> T:
-        """What ``work`` gives or raises, on the thread. Raises NotSupported without a store."""
+        """The result or the error of ``work``, on the thread. Raises NotSupported without a
+        store."""
 
         def run() -> T:
             return work(*self.open())
@@ -50,7 +51,7 @@ class SnapshotStorage:
         return await self._offload.result(run)
 
     async def aside(self, work: Callable[[], T]) -> T:
-        """What ``work`` gives or raises, on the thread, without the store."""
+        """The result or the error of ``work``, on the thread, without the store."""
         return await self._offload.result(work)
 
     def open(self) -> tuple[ObjectStore, ObjectKey | None]:

@@ -1,5 +1,5 @@
 """Statements about snapshots that run on this member: their progress, whether they are still
-wanted, and what they must not lose meanwhile."""
+wanted, and the objects that they must not lose meanwhile."""
 
 from __future__ import annotations
 
