@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import fields
 
 from remuda.plan.expression import ColumnId, Expression, columns_of, conjunction
-from remuda.plan.logical import OutputColumn, Scan
+from remuda.plan.logical import Scan
 from remuda.plan.physical import (
     AggregatePhase,
     Exchange,
-    ExpandRows,
-    FilterRows,
-    GroupLimitRows,
     HashAggregate,
     HashJoin,
     IndexScan,
@@ -23,20 +19,10 @@ from remuda.plan.physical import (
     MergeJoin,
     NestedLoopJoin,
     Physical,
-    ProjectRows,
     SortRows,
-    SpoolScan,
     StreamingAggregate,
-    SuppliedScan,
     TableScan,
-    Traits,
-    UnfoldRows,
-    UnionRows,
-    ValuesScan,
-    WindowRows,
 )
-from remuda.plan.windows import expressions_of
-from remuda.planner.algebra import reference
 from remuda.planner.memo.access import pruning_keys
 from remuda.planner.memo.candidate import (
     AggregateStep,
@@ -49,20 +35,10 @@ from remuda.planner.memo.candidate import (
     ScanStep,
     SortStep,
 )
-from remuda.planner.memo.group_operators import (
-    ExpandOperator,
-    FilterOperator,
-    GroupLimitOperator,
-    ProjectOperator,
-    SharedOperator,
-    SuppliedOperator,
-    UnfoldOperator,
-    UnionOperator,
-    ValuesOperator,
-    WindowOperator,
-)
+from remuda.planner.memo.group_operators import PlainOperator
+from remuda.planner.memo.nodes import Columns, traits_of, used_by
+from remuda.planner.memo.plain_rules import PLAIN_RULES
 
-Columns = frozenset[ColumnId]
 PruningKeys = tuple[tuple[Expression, ...], ...]
 
 
@@ -79,30 +55,16 @@ class Builder:
         match step:
             case ScanStep() | LookupStep():
                 return self._access(candidate, step, needed)
-            case ValuesOperator() | SharedOperator() | SuppliedOperator():
-                return self._given(candidate, step, needed)
-            case FilterOperator(condition=condition):
-                child = self.build(candidate.inputs[0], needed | columns_of(condition))
-                rows = FilterRows(child.output, _traits(candidate), child, condition)
-                return _narrowed(rows, needed)
-            case ProjectOperator():
-                return self._project(candidate, step, needed)
+            case PlainOperator():
+                return PLAIN_RULES[type(step)].node(candidate, step, needed, self.build)
             case JoinStep():
                 return self._join(candidate, step, needed)
             case LookupJoinStep():
                 return self._lookup_join(candidate, step, needed)
             case AggregateStep():
                 return self._aggregate(candidate, step)
-            case UnfoldOperator():
-                return self._unfold(candidate, step, needed)
-            case ExpandOperator() | GroupLimitOperator():
-                return self._grouping(candidate, step, needed)
-            case WindowOperator():
-                return self._window(candidate, step, needed)
             case SortStep() | LimitStep() | ExchangeStep():
                 return self._arrangement(candidate, step, needed)
-            case UnionOperator():
-                return self._union(candidate, step, needed)
 
     # --- leaves ---
 
@@ -123,7 +85,7 @@ class Builder:
         if isinstance(step, ScanStep):
             node = TableScan(
                 output,
-                _traits(candidate),
+                traits_of(candidate),
                 schema.name,
                 schema.map_id,
                 schema.version,
@@ -140,7 +102,7 @@ class Builder:
         else:
             node = KeyLookup(
                 output,
-                _traits(candidate),
+                traits_of(candidate),
                 schema.name,
                 schema.map_id,
                 schema.version,
@@ -155,64 +117,11 @@ class Builder:
             self.pruning[id(node)] = keys
         return node
 
-    def _given(
-        self,
-        candidate: Candidate,
-        step: ValuesOperator | SharedOperator | SuppliedOperator,
-        needed: Columns,
-    ) -> Physical:
-        match step:
-            case ValuesOperator():
-                return self._values(candidate, step, needed)
-            case SharedOperator():
-                return self._shared(candidate, step, needed)
-            case _:
-                return self._supplied(candidate, step, needed)
-
-    def _values(self, candidate: Candidate, step: ValuesOperator, needed: Columns) -> Physical:
-        every = candidate.group.output
-        kept = [i for i, column in enumerate(every) if column.id in needed]
-        output = tuple(every[i] for i in kept)
-        rows = tuple(tuple(row[i] for i in kept) for row in step.rows)
-        return ValuesScan(output, _traits(candidate), rows)
-
-    def _shared(self, candidate: Candidate, step: SharedOperator, needed: Columns) -> Physical:
-        pairs = zip(step.output, step.positions, strict=True)
-        kept = [(column, place) for column, place in pairs if column.id in needed]
-        return SpoolScan(
-            tuple(column for column, _ in kept),
-            _traits(candidate),
-            step.spool,
-            tuple(place for _, place in kept),
-        )
-
-    def _supplied(self, candidate: Candidate, step: SuppliedOperator, needed: Columns) -> Physical:
-        pairs = zip(step.output, step.positions, strict=True)
-        kept = [(column, position) for column, position in pairs if column.id in needed]
-        return SuppliedScan(
-            tuple(column for column, _ in kept),
-            _traits(candidate),
-            step.relation,
-            step.alias,
-            tuple(position for _, position in kept),
-        )
-
     # --- inner operators ---
-
-    def _project(self, candidate: Candidate, step: ProjectOperator, needed: Columns) -> Physical:
-        kept = [
-            (column, expression)
-            for column, expression in zip(step.output, step.expressions, strict=True)
-            if column.id in needed
-        ]
-        expressions = tuple(expression for _, expression in kept)
-        child = self.build(candidate.inputs[0], _used(expressions))
-        output = tuple(column for column, _ in kept)
-        return ProjectRows(output, _traits(candidate), child, expressions)
 
     def _join(self, candidate: Candidate, step: JoinStep, needed: Columns) -> Physical:
         left_group, right_group = (source.group for source in candidate.inputs)
-        used = needed | _used(step.residual) | {c for pair in step.pairs for c in pair}
+        used = needed | used_by(step.residual) | {c for pair in step.pairs for c in pair}
         left = self.build(candidate.inputs[0], used & left_group.columns.keys())
         right = self.build(candidate.inputs[1], used & right_group.columns.keys())
         # The group knows which columns the join pads with NULL.
@@ -226,9 +135,9 @@ class Builder:
             output = (*(c for c in output if c.id in left_group.columns), step.mark)
         residual = conjunction(step.residual)
         if not step.pairs:
-            return NestedLoopJoin(output, _traits(candidate), step.kind, left, right, residual)
+            return NestedLoopJoin(output, traits_of(candidate), step.kind, left, right, residual)
         keys = tuple(a for a, _ in step.pairs), tuple(b for _, b in step.pairs)
-        traits = _traits(candidate)
+        traits = traits_of(candidate)
         if step.order:
             return MergeJoin(
                 output, traits, step.kind, left, right, *keys, residual, False, step.order
@@ -239,7 +148,7 @@ class Builder:
         schema = step.scan.schema
         self.dependencies[schema.name] = MapDependency(schema.name, schema.map_id, schema.version)
         outer = candidate.inputs[0]
-        used = needed | _used(step.residual)
+        used = needed | used_by(step.residual)
         keys = tuple(a for a, _ in step.pairs)
         child = self.build(outer, (used | set(keys)) & outer.group.columns.keys())
         inner = [
@@ -259,7 +168,7 @@ class Builder:
         )
         return LookupJoin(
             output,
-            _traits(candidate),
+            traits_of(candidate),
             step.kind,
             child,
             schema.name,
@@ -284,14 +193,14 @@ class Builder:
             needed = frozenset(operator.group) | {column.id for column in state_columns}
         else:
             parts = [e for call in operator.calls for e in call.expressions]
-            needed = frozenset(operator.group) | _used(parts)
+            needed = frozenset(operator.group) | used_by(parts)
         child = self.build(candidate.inputs[0], needed)
         results = state_columns if step.phase is AggregatePhase.PARTIAL else operator.results
         states = tuple(tuple(c.id for c in columns) for columns in operator.states)
         node = StreamingAggregate if step.streaming else HashAggregate
         return node(
             (*group_columns, *results),
-            _traits(candidate),
+            traits_of(candidate),
             child,
             step.phase,
             operator.group,
@@ -301,36 +210,6 @@ class Builder:
             () if step.phase is AggregatePhase.FINAL else operator.always,
         )
 
-    def _unfold(self, candidate: Candidate, step: UnfoldOperator, needed: Columns) -> Physical:
-        below = candidate.inputs[0]
-        kept = needed & below.group.columns.keys()
-        used = _used(part for call in step.calls for part in call.arguments)
-        child = self.build(below, kept | used)
-        output = tuple(column for column in child.output if column.id in kept)
-        rows = UnfoldRows(
-            (*output, *step.results),
-            _traits(candidate),
-            child,
-            step.calls,
-            step.ordinality,
-            step.outer,
-            step.results,
-        )
-        return _narrowed(rows, needed)
-
-    def _grouping(
-        self, candidate: Candidate, step: ExpandOperator | GroupLimitOperator, needed: Columns
-    ) -> Physical:
-        if isinstance(step, GroupLimitOperator):
-            return self._group_limit(candidate, step, needed)
-        below = candidate.inputs[0]
-        kept = needed & below.group.columns.keys()
-        child = self.build(below, kept | set(step.sources))
-        output = tuple(column for column in child.output if column.id in kept)
-        return ExpandRows(
-            (*output, *step.results), _traits(candidate), child, step.sources, step.sets
-        )
-
     def _arrangement(
         self, candidate: Candidate, step: SortStep | LimitStep | ExchangeStep, needed: Columns
     ) -> Physical:
@@ -338,69 +217,16 @@ class Builder:
         match step:
             case SortStep(keys=keys, limit=limit):
                 child = self.build(candidate.inputs[0], needed | {key.column for key in keys})
-                return SortRows(child.output, _traits(candidate), child, keys, limit)
+                return SortRows(child.output, traits_of(candidate), child, keys, limit)
             case LimitStep(limit=limit, offset=offset):
                 child = self.build(candidate.inputs[0], needed)
-                return LimitRows(child.output, _traits(candidate), child, limit, offset)
+                return LimitRows(child.output, traits_of(candidate), child, limit, offset)
             case ExchangeStep(kind=kind, keys=hash_keys, collation=collation):
                 used = needed | set(hash_keys) | {key.column for key in collation}
                 child = self.build(candidate.inputs[0], used)
-                return Exchange(child.output, _traits(candidate), child, kind, hash_keys, collation)
-
-    def _group_limit(
-        self, candidate: Candidate, step: GroupLimitOperator, needed: Columns
-    ) -> Physical:
-        used = set(step.partition) | {key.column for key in step.order}
-        child = self.build(candidate.inputs[0], needed | used)
-        return GroupLimitRows(
-            child.output, _traits(candidate), child, step.partition, step.order, step.limit
-        )
-
-    def _window(self, candidate: Candidate, step: WindowOperator, needed: Columns) -> Physical:
-        used = _used(e for call in step.calls for e in expressions_of(call))
-        used |= set(step.partition) | {key.column for key in step.order}
-        below = candidate.inputs[0]
-        child = self.build(below, (needed & below.group.columns.keys()) | used)
-        rows = WindowRows(
-            (*child.output, *step.results),
-            _traits(candidate),
-            child,
-            step.partition,
-            step.order,
-            step.calls,
-        )
-        return _narrowed(rows, needed)
-
-    def _union(self, candidate: Candidate, step: UnionOperator, needed: Columns) -> Physical:
-        every = candidate.group.output
-        kept = [i for i, column in enumerate(every) if column.id in needed]
-        inputs = []
-        for source, columns in zip(candidate.inputs, step.columns, strict=True):
-            wanted = tuple(columns[i] for i in kept)
-            child = self.build(source, frozenset(column.id for column in wanted))
-            inputs.append(ordered(child, wanted))
-        output = tuple(every[i] for i in kept)
-        return UnionRows(output, _traits(candidate), tuple(inputs))
-
-
-def ordered(node: Physical, output: tuple[OutputColumn, ...]) -> Physical:
-    """``node`` putting out exactly ``output``, in this order."""
-    if tuple(column.id for column in node.output) == tuple(column.id for column in output):
-        return node
-    return ProjectRows(output, node.traits, node, tuple(reference(column) for column in output))
-
-
-def _narrowed(node: Physical, needed: Columns) -> Physical:
-    output = tuple(column for column in node.output if column.id in needed)
-    return ordered(node, output)
-
-
-def _traits(candidate: Candidate) -> Traits:
-    return Traits(candidate.distribution, candidate.collation, candidate.rows, candidate.cost)
-
-
-def _used(expressions: Iterable[Expression]) -> Columns:
-    return frozenset().union(*(columns_of(expression) for expression in expressions))
+                return Exchange(
+                    child.output, traits_of(candidate), child, kind, hash_keys, collation
+                )
 
 
 def _filter_columns(scan: Scan, condition: Expression | None) -> tuple[tuple[ColumnId, int], ...]:

@@ -31,7 +31,8 @@ from remuda.plan.physical import (
     inputs_of,
     with_inputs,
 )
-from remuda.planner.build import PruningKeys, ordered
+from remuda.planner.build import PruningKeys
+from remuda.planner.memo.nodes import ordered
 
 PRUNED_KEYS_MAX = 1_000
 

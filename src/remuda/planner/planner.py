@@ -10,7 +10,7 @@ from remuda.plan.logical import Logical, OutputColumn, Supplied
 from remuda.plan.physical import PhysicalPlan, Placement
 from remuda.plan.uses import operators_of
 from remuda.planner.algebra import columns, highest_column
-from remuda.planner.build import Builder, ordered
+from remuda.planner.build import Builder
 from remuda.planner.context import PlanningContext
 from remuda.planner.exploration.explore import Explorer
 from remuda.planner.fragments import cut_fragments
@@ -18,15 +18,20 @@ from remuda.planner.implementation.implement import IMPLEMENTATIONS, ORDERED_IMP
 from remuda.planner.memo.candidate import Candidate
 from remuda.planner.memo.cost import SCAN
 from remuda.planner.memo.memo import Memo
-from remuda.planner.memo.operators import Definition
+from remuda.planner.memo.nodes import ordered
+from remuda.planner.memo.plain_rules import PLAIN_RULES
 from remuda.planner.memo.properties import ANYWHERE, AT_INITIATOR, Required
 from remuda.planner.memo.search import Search
 from remuda.planner.normalize import finished, normalize, simplified
+from remuda.planner.operators.shared import Definition
 from remuda.planner.rules.rule import Rewriting
 from remuda.planner.sharing import SharedPlan, narrowed, share
 from remuda.planner.unnest.unnest import unnest
 
 __all__ = ["PlanningContext", "normalized", "plan_query", "without_correlated_recursion"]
+
+_PLAIN = {operator: ((rule.name, rule.candidates),) for operator, rule in PLAIN_RULES.items()}
+_IMPLEMENTATIONS = IMPLEMENTATIONS | _PLAIN
 
 
 def plan_query(logical: Logical, context: PlanningContext) -> PhysicalPlan:
@@ -63,7 +68,7 @@ def _plan(logical: Logical, context: PlanningContext, memo: Memo) -> PhysicalPla
     simple = simplified(logical, rewriting)
     needed = columns(logical)
     explorer = Explorer(memo, rewriting)
-    search = Search(memo, context, IMPLEMENTATIONS, ORDERED_IMPLEMENTATIONS)
+    search = Search(memo, context, _IMPLEMENTATIONS, ORDERED_IMPLEMENTATIONS)
     shared = share(simple)
     once = None
     if shared is not None:

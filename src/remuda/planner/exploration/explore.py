@@ -37,11 +37,20 @@ from remuda.planner.estimates.cardinality import estimate_groups
 from remuda.planner.exploration.eager import eager, worth_a_look
 from remuda.planner.exploration.region import RegionExplorer, Relation
 from remuda.planner.exploration.rollup import core_first
-from remuda.planner.implementation.group_limit import largest_rank
 from remuda.planner.memo.candidate import Group
-from remuda.planner.memo.group_operators import FilterOperator, JoinOperator, ProjectOperator
+from remuda.planner.memo.group_operators import JoinOperator
 from remuda.planner.memo.memo import Memo
-from remuda.planner.memo.operators import Definition, OperatorGroups
+from remuda.planner.memo.operators import OperatorGroups
+from remuda.planner.operators.expand import expand_group
+from remuda.planner.operators.filter import FilterOperator, filter_group
+from remuda.planner.operators.group_limit import largest_rank, limited_group
+from remuda.planner.operators.project import ProjectOperator, project_group
+from remuda.planner.operators.shared import Definition, shared_group
+from remuda.planner.operators.supplied import supplied_group
+from remuda.planner.operators.unfold import unfold_group
+from remuda.planner.operators.union import union_group
+from remuda.planner.operators.values import values_group
+from remuda.planner.operators.window import window_group
 from remuda.planner.rules.rule import Rewriting
 from remuda.planner.sharing import SharedRead
 
@@ -75,7 +84,7 @@ class Explorer:
                 return self._given(node)
             case Filter(input=child, condition=condition):
                 below = self.explore(child, needed | columns_of(condition))
-                group = self.groups.filter(below, condition, needed)
+                group = filter_group(self.groups, below, condition, needed)
                 if isinstance(child, Window):
                     self._limit_ranks(group, below, child, condition)
                 return group
@@ -100,11 +109,11 @@ class Explorer:
     def _given(self, node: Values | Supplied | SharedRead) -> Group:
         match node:
             case Values():
-                return self.groups.values(node)
+                return values_group(self.groups, node)
             case Supplied():
-                return self.groups.supplied(node)
+                return supplied_group(self.groups, node)
             case _:
-                return self.groups.shared(node, self.definitions[node.number])
+                return shared_group(self.groups, node, self.definitions[node.number])
 
     def _project(self, node: Project, needed: frozenset[ColumnId]) -> Group:
         kept = [
@@ -112,7 +121,9 @@ class Explorer:
         ]
         used = frozenset().union(*(columns_of(expression) for _, expression in kept))
         below = self.explore(node.input, used)
-        return self.groups.project(below, tuple(c for c, _ in kept), tuple(e for _, e in kept))
+        return project_group(
+            self.groups, below, tuple(c for c, _ in kept), tuple(e for _, e in kept)
+        )
 
     def _aggregate(self, node: Aggregate) -> Group:
         parts = [e for call in node.calls for e in call.expressions]
@@ -132,7 +143,7 @@ class Explorer:
         (expanded,) = group.expressions[0].inputs
         (source,) = self.memo[expanded].expressions[0].inputs
         core = self.groups.aggregate(self.memo[source], found.core)
-        repeated = self.groups.expand(core, found.expand)
+        repeated = expand_group(self.groups, core, found.expand)
         whole = self.groups.aggregate(repeated, found.aggregate)
         result = found.result
         self.memo.add(group, ProjectOperator(result.output, result.expressions), (whole.id,))
@@ -161,28 +172,30 @@ class Explorer:
         if limit is None:
             return
         (source,) = below.expressions[0].inputs
-        limited = self.groups.group_limit(self.memo[source], window, limit)
-        again = self.groups.window(limited, window)
+        limited = limited_group(self.groups, self.memo[source], window, limit)
+        again = window_group(self.groups, limited, window)
         self.memo.add(group, FilterOperator(condition), (again.id,))
 
     def _window(self, node: Window, needed: frozenset[ColumnId]) -> Group:
         used = (needed & columns(node.input)) | set(node.partition)
         used |= {key.column for key in node.order}
         used = used.union(*(columns_of(e) for call in node.calls for e in expressions_of(call)))
-        return self.groups.window(self.explore(node.input, used), node)
+        return window_group(self.groups, self.explore(node.input, used), node)
 
     def _repeated(self, node: Expand | Unfold, needed: frozenset[ColumnId]) -> Group:
         own = needed & columns(node.input)
         if isinstance(node, Expand):
-            return self.groups.expand(self.explore(node.input, own | set(node.sources)), node)
+            return expand_group(
+                self.groups, self.explore(node.input, own | set(node.sources)), node
+            )
         parts = [part for call in node.calls for part in call.arguments]
         used = frozenset().union(*(columns_of(part) for part in parts))
-        return self.groups.unfold(self.explore(node.input, own | used), node)
+        return unfold_group(self.groups, self.explore(node.input, own | used), node)
 
     def _union(self, node: Union, inputs: tuple[Logical, ...]) -> Group:
         below = [self.explore(child, columns(child)) for child in inputs]
         orders = tuple(child.output for child in inputs)
-        return self.groups.union(below, orders, node.output)
+        return union_group(self.groups, below, orders, node.output)
 
     # --- joins ---
 

@@ -44,11 +44,12 @@ from remuda.planner.memo.candidate import (
     ScanStep,
 )
 from remuda.planner.memo.cost import FILTER, PROJECT, SCAN, SCAN_START
-from remuda.planner.memo.group_operators import AccessOperator, Operator, ProjectOperator
+from remuda.planner.memo.group_operators import AccessOperator, Operator
 from remuda.planner.memo.index_paths import IndexPath, index_paths, union_path
 from remuda.planner.memo.operators import literal_rows, partition_keys
 from remuda.planner.memo.properties import Required, mapped_keys
 from remuda.planner.memo.search import Search
+from remuda.planner.operators.project import ProjectOperator
 
 PROBE = 400.0
 """Finding one key or the ends of one range in the runs of an index."""

@@ -21,12 +21,7 @@ from remuda.planner.implementation.index import cut_short, index_scans_in_order,
 from remuda.planner.implementation.join import keys_in
 from remuda.planner.memo.candidate import Candidate, Group, LookupJoinStep
 from remuda.planner.memo.cost import FILTER, LOOKUP_KEY, SCAN_START
-from remuda.planner.memo.group_operators import (
-    AccessOperator,
-    JoinOperator,
-    Operator,
-    ValuesOperator,
-)
+from remuda.planner.memo.group_operators import AccessOperator, JoinOperator, Operator
 from remuda.planner.memo.lookup_paths import LookupPath, equal_columns, inner_access, lookup_paths
 from remuda.planner.memo.operators import literal_rows, partition_keys
 from remuda.planner.memo.properties import (
@@ -38,6 +33,7 @@ from remuda.planner.memo.properties import (
     partitioned,
 )
 from remuda.planner.memo.search import Search
+from remuda.planner.operators.values import ValuesOperator
 
 POINT = 1_500.0
 """Finding the entries of one key in an index."""

@@ -13,12 +13,7 @@ from remuda.plan.index_access import IndexAccess
 from remuda.plan.logical import JoinKind, OutputColumn, Scan
 from remuda.plan.physical import AggregatePhase, Distribution, ExchangeKind, IndexOrder
 from remuda.planner.estimates.cardinality import Estimate
-from remuda.planner.memo.group_operators import (
-    AggregateOperator,
-    Keys,
-    Operator,
-    PlainOperator,
-)
+from remuda.planner.memo.group_operators import AggregateOperator, Keys, Operator, PlainOperator
 from remuda.planner.memo.properties import Required, satisfies
 
 

@@ -1,62 +1,37 @@
-"""Groups of the MEMO, one method per operator: columns, estimate, natural partitionings."""
+"""Groups of the MEMO: columns, estimate, natural partitionings. Operators that have one way to run
+make theirs in ``planner.operators``."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from remuda.datatypes.sql import BIGINT
-from remuda.plan.expression import ColumnId, ColumnRef, Expression, SortKey
+from remuda.plan.expression import ColumnId, Expression, SortKey
 from remuda.plan.functions.aggregates import state_type
-from remuda.plan.logical import (
-    Aggregate,
-    Expand,
-    JoinKind,
-    OutputColumn,
-    Scan,
-    Supplied,
-    Unfold,
-    Values,
-    Window,
-)
-from remuda.plan.physical import Distribution, Placement
-from remuda.planner.algebra import expand_results, unfold_results, window_results
+from remuda.plan.logical import Aggregate, JoinKind, OutputColumn, Scan
 from remuda.planner.estimates.cardinality import (
     Dependencies,
     Estimate,
     UniqueKeys,
-    column_of,
     default_width,
     estimate_filter,
     estimate_groups,
     estimate_join,
-    estimate_project,
     estimate_scan,
 )
 from remuda.planner.estimates.distribution import ColumnEstimate
-from remuda.planner.estimates.set_rows import expected_rows
 from remuda.planner.memo.candidate import Group
 from remuda.planner.memo.group_operators import (
     AccessOperator,
     AggregateOperator,
-    ExpandOperator,
-    FilterOperator,
-    GroupLimitOperator,
     JoinOperator,
     Keys,
     Operator,
-    ProjectOperator,
-    SharedOperator,
     SortOperator,
-    SuppliedOperator,
-    UnfoldOperator,
-    UnionOperator,
-    ValuesOperator,
-    WindowOperator,
 )
 from remuda.planner.memo.memo import Memo
 from remuda.planner.memo.properties import mapped_keys
 from remuda.planner.rules.rule import Rewriting
-from remuda.planner.sharing import SharedRead
 
 NATURAL_MAX = 4
 """Partitionings remembered per group."""
@@ -70,30 +45,12 @@ def partition_keys(scan: Scan) -> Keys | None:
     return known if len(known) == len(keys) else None
 
 
-@dataclass(frozen=True, slots=True)
-class Definition:
-    """A shared sub-plan as it was planned: ``output`` are its columns in order."""
-
-    group: Group
-    output: tuple[OutputColumn, ...]
-    distribution: Distribution
-
-    def places(self, read: SharedRead) -> tuple[int, ...]:
-        """The places of the columns that ``read`` uses."""
-        places = {column.id: place for place, column in enumerate(self.output)}
-        return tuple(places[column] for column in read.columns)
-
-
-_NUMBERINGS = frozenset({"row_number", "rank", "dense_rank"})
-"""Window functions that count the rows of a partition from 1."""
-
-
 class OperatorGroups:
     def __init__(self, memo: Memo, rewriting: Rewriting) -> None:
         self.memo = memo
         self.rewriting = rewriting
 
-    def _group(
+    def group(
         self,
         operator: Operator,
         inputs: tuple[int, ...],
@@ -101,6 +58,7 @@ class OperatorGroups:
         estimate: Estimate,
         natural: tuple[Keys, ...] = (),
     ) -> Group:
+        """The group of ``operator`` over the groups ``inputs``, a new one if there is none yet."""
         group = self.memo.find(operator, inputs, columns)
         if group is None:
             unique = tuple(dict.fromkeys(natural))[:NATURAL_MAX]
@@ -119,77 +77,9 @@ class OperatorGroups:
         keys = partition_keys(scan)
         columns = tuple(column for column in scan.output if column.id in needed)
         natural = () if keys is None else (keys,)
-        group = self._group(AccessOperator(scan, condition), (), columns, estimate, natural)
+        group = self.group(AccessOperator(scan, condition), (), columns, estimate, natural)
         group.replicated = scan.schema.replicated
         return group
-
-    def values(self, node: Values) -> Group:
-        rows = float(len(node.rows))
-        columns = {c.id: ColumnEstimate(max(rows, 1.0)) for c in node.output}
-        operator = ValuesOperator(node.output, node.rows)
-        group = self._group(operator, (), node.output, Estimate(rows, rows, columns))
-        group.replicated = True
-        return group
-
-    def supplied(self, node: Supplied) -> Group:
-        """Rows of the initiator: nothing is known of them but a guess at their number."""
-        columns = {c.id: ColumnEstimate(max(node.rows / 4, 1.0)) for c in node.output}
-        operator = SuppliedOperator(node.output, node.relation, node.alias, node.positions)
-        group = self._group(operator, (), node.output, Estimate(node.rows, node.rows, columns))
-        group.central = True
-        return group
-
-    def shared(self, node: SharedRead, definition: Definition) -> Group:
-        """``definition`` is how the shared sub-plan is computed: there are its rows."""
-        source = definition.group
-        names = {old: new.id for old, new in zip(node.columns, node.output, strict=True)}
-        standing = {source.same.get(old, old): new for old, new in names.items()}
-        found = [mapped_keys(source.canonical(k), standing) for k in definition.distribution.keys]
-        keys = tuple(key for key in found if key is not None)
-        distribution = Distribution(definition.distribution.placement, keys)
-        known = source.estimate.columns
-        columns = {new: known[old] for old, new in names.items() if old in known}
-        group = self._group(
-            SharedOperator(node.output, node.number, definition.places(node), distribution),
-            (),
-            node.output,
-            estimate_project(source.estimate, columns, names),
-            keys,
-        )
-        group.central = distribution.placement is Placement.SINGLETON
-        return group
-
-    def filter(self, below: Group, condition: Expression, needed: frozenset[ColumnId]) -> Group:
-        columns = tuple(column for column in below.output if column.id in needed)
-        estimate = estimate_filter(below.estimate, condition)
-        group = self._group(
-            FilterOperator(condition), (below.id,), columns, estimate, below.natural
-        )
-        group.same = below.same
-        return group
-
-    def project(
-        self, below: Group, output: tuple[OutputColumn, ...], expressions: tuple[Expression, ...]
-    ) -> Group:
-        known = below.estimate
-        columns = {
-            c.id: column_of(e, known.columns, known.rows)
-            for c, e in zip(output, expressions, strict=True)
-        }
-        renamed = {
-            below.same.get(e.column, e.column): c.id
-            for c, e in zip(output, expressions, strict=True)
-            if isinstance(e, ColumnRef)
-        }
-        natural = tuple(n for keys in below.natural if (n := mapped_keys(keys, renamed)))
-        kept = {
-            e.column: c.id
-            for c, e in zip(output, expressions, strict=True)
-            if isinstance(e, ColumnRef)
-        }
-        estimate = estimate_project(known, columns, kept)
-        operator = ProjectOperator(output, expressions)
-        return self._group(operator, (below.id,), output, estimate, natural)
 
     def join(
         self,
@@ -216,7 +106,7 @@ class OperatorGroups:
             )
         elif kind is JoinKind.FULL:
             natural, same = (), {}
-        group = self._group(operator, inputs, output, estimate, natural)
+        group = self.group(operator, inputs, output, estimate, natural)
         group.same = same
         return group
 
@@ -254,7 +144,7 @@ class OperatorGroups:
             bound = max(rows, min(below.estimate.bound, _product(columns, node.group)))
         names = {below.same.get(column, column): column for column in node.group}
         natural = tuple(n for keys in below.natural if (n := mapped_keys(keys, names)))
-        made = self._group(
+        made = self.group(
             operator,
             (below.id,),
             (*group_columns, *results),
@@ -262,88 +152,6 @@ class OperatorGroups:
             natural,
         )
         made.central |= not node.group
-        return made
-
-    def expand(self, below: Group, node: Expand) -> Group:
-        """Copies look like their sources; rows stay where they are."""
-        known = below.estimate
-        results = expand_results(node)
-        columns = dict(known.columns)
-        for column, source in zip(results, node.sources, strict=False):
-            if source in known.columns:
-                columns[column.id] = known.columns[source]
-        columns[results[-1].id] = ColumnEstimate(1.0, width=2.0)
-        many = len(node.sets)
-        made = self._group(
-            ExpandOperator(node.sources, node.sets, results),
-            (below.id,),
-            (*below.output, *results),
-            Estimate(known.rows * many, known.bound * many, columns),
-            below.natural,
-        )
-        made.same = below.same
-        return made
-
-    def unfold(self, below: Group, node: Unfold) -> Group:
-        """As many rows as the longest call gives, for each row of the input."""
-        known = below.estimate
-        results = unfold_results(node)
-        each = max(expected_rows(call) for call in node.calls)
-        columns = dict(known.columns)
-        for column in results:
-            rows = max(known.rows * each, 1.0)
-            columns[column.id] = ColumnEstimate(rows, width=default_width(column.type))
-        made = self._group(
-            UnfoldOperator(node.calls, node.ordinality, node.outer, results),
-            (below.id,),
-            (*below.output, *results),
-            Estimate(known.rows * each, known.bound * each, columns),
-            below.natural,
-        )
-        made.same = below.same
-        return made
-
-    def group_limit(self, below: Group, window: Window, limit: Expression) -> Group:
-        """The input of ``window``, less rows of a rank above ``limit``."""
-        known = below.estimate
-        groups = 1.0
-        if window.partition:
-            groups, _ = estimate_groups(known, window.partition)
-        members = max(1, self.rewriting.context.members)
-        rows = min(known.rows, groups * members * max(literal_rows(limit) or 1.0, 1.0))
-        made = self._group(
-            GroupLimitOperator(window.partition, window.order, limit),
-            (below.id,),
-            below.output,
-            Estimate(rows, rows, known.columns),
-            below.natural,
-        )
-        made.same = below.same
-        return made
-
-    def window(self, below: Group, node: Window) -> Group:
-        """All rows of the input stay, where the partitions are whole."""
-        known = below.estimate
-        results = window_results(node)
-        columns = dict(known.columns)
-        groups = estimate_groups(known, node.partition)[0] if node.partition else 1.0
-        each = max(known.rows / groups, 1.0)
-        for column, call in zip(results, node.calls, strict=True):
-            width = default_width(column.type)
-            columns[column.id] = ColumnEstimate(max(known.rows, 1.0), width=width)
-            if call.function in _NUMBERINGS:
-                columns[column.id] = ColumnEstimate(each, minimum=1, maximum=round(each))
-        whole = set(below.canonical(node.partition))
-        natural = tuple(keys for keys in below.natural if set(keys) <= whole)
-        made = self._group(
-            WindowOperator(node.partition, node.order, results, node.calls),
-            (below.id,),
-            (*below.output, *results),
-            replace(known, columns=columns),
-            natural,
-        )
-        made.same = below.same
-        made.central |= not node.partition
         return made
 
     def sort(
@@ -359,7 +167,7 @@ class OperatorGroups:
         if limit is not None:
             rows = min(rows, top if top is not None else rows)
         bound = known.bound if limit is None else min(known.bound, rows)
-        group = self._group(
+        group = self.group(
             SortOperator(keys, limit, offset),
             (below.id,),
             below.output,
@@ -367,27 +175,6 @@ class OperatorGroups:
         )
         group.central = True
         return group
-
-    def union(
-        self,
-        below: list[Group],
-        orders: tuple[tuple[OutputColumn, ...], ...],
-        output: tuple[OutputColumn, ...],
-    ) -> Group:
-        rows = sum(group.estimate.rows for group in below)
-        bound = sum(group.estimate.bound for group in below)
-        first = below[0].estimate.columns
-        columns = {
-            column.id: first[source.id]
-            for column, source in zip(output, orders[0], strict=True)
-            if source.id in first
-        }
-        return self._group(
-            UnionOperator(orders),
-            tuple(group.id for group in below),
-            output,
-            Estimate(rows, bound, columns),
-        )
 
 
 def literal_rows(limit: Expression | None) -> float | None:

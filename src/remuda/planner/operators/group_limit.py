@@ -9,6 +9,7 @@ without moving or sorting all rows. (Spark calls it WindowGroupLimit.)
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from remuda.plan.expression import (
     Call,
@@ -16,16 +17,22 @@ from remuda.plan.expression import (
     ColumnRef,
     Expression,
     Literal,
+    SortKey,
     columns_of,
     conjuncts,
     walk,
 )
 from remuda.plan.expression import Subquery as SubqueryExpression
 from remuda.plan.logical import Window
+from remuda.plan.physical import GroupLimitRows, Physical
 from remuda.planner.algebra import window_results
+from remuda.planner.estimates.cardinality import Estimate, estimate_groups
 from remuda.planner.memo.candidate import Candidate, Group
 from remuda.planner.memo.cost import TOP
-from remuda.planner.memo.group_operators import GroupLimitOperator, Operator
+from remuda.planner.memo.group_operators import Keys, PlainOperator
+from remuda.planner.memo.nodes import Build, Columns, traits_of
+from remuda.planner.memo.operators import OperatorGroups, literal_rows
+from remuda.planner.memo.plain_rules import PlainRule, register
 from remuda.planner.memo.properties import Required
 from remuda.planner.memo.search import Search
 
@@ -34,6 +41,34 @@ _FROM_EARLIER_ROWS = frozenset({"row_number", "rank", "dense_rank"})
 _BOUNDING = frozenset({"row_number", "rank"})
 """Functions whose value is at least the rank."""
 _FLIPPED = {"<=": ">=", "<": ">", "=": "="}
+
+
+@dataclass(frozen=True, slots=True)
+class GroupLimitOperator(PlainOperator):
+    """See ``plan.physical.GroupLimitRows``."""
+
+    partition: Keys
+    order: tuple[SortKey, ...]
+    limit: Expression
+
+
+def limited_group(groups: OperatorGroups, below: Group, window: Window, limit: Expression) -> Group:
+    """The input of ``window``, less rows of a rank above ``limit``."""
+    known = below.estimate
+    partitions = 1.0
+    if window.partition:
+        partitions, _ = estimate_groups(known, window.partition)
+    members = max(1, groups.rewriting.context.members)
+    rows = min(known.rows, partitions * members * max(literal_rows(limit) or 1.0, 1.0))
+    made = groups.group(
+        GroupLimitOperator(window.partition, window.order, limit),
+        (below.id,),
+        below.output,
+        Estimate(rows, rows, known.columns),
+        below.natural,
+    )
+    made.same = below.same
+    return made
 
 
 def largest_rank(window: Window, condition: Expression) -> Expression | None:
@@ -78,15 +113,14 @@ def _is_constant(expression: Expression) -> bool:
     )
 
 
-def implement_group_limit(
+def _candidates(
     search: Search,
     group: Group,
-    operator: Operator,
+    operator: GroupLimitOperator,
     inputs: tuple[Group, ...],
     required: Required,
 ) -> Iterator[Candidate]:
     """Rows are dropped where they are."""
-    assert isinstance(operator, GroupLimitOperator)
     source = search.best(inputs[0], required)
     if source is None:
         return
@@ -94,3 +128,16 @@ def implement_group_limit(
     cost = search.model.sort(rows, None) if operator.partition else TOP * rows
     kept = min(source.rows, group.estimate.rows)
     yield Candidate(group, operator, (source,), source.distribution, source.cost + cost, kept)
+
+
+def _node(
+    candidate: Candidate, step: GroupLimitOperator, needed: Columns, build: Build
+) -> Physical:
+    used = set(step.partition) | {key.column for key in step.order}
+    child = build(candidate.inputs[0], needed | used)
+    return GroupLimitRows(
+        child.output, traits_of(candidate), child, step.partition, step.order, step.limit
+    )
+
+
+register(GroupLimitOperator, PlainRule("group limit", _candidates, _node))
