@@ -154,7 +154,7 @@ class MemberConfig:
         600.0, "seconds after which an open transaction is rolled back; 0 = never"
     )
     transaction_memory: int = _size(
-        32 * MIB, "bytes that one transaction may have written before it commits"
+        64 * MIB, "bytes that one transaction may have written before it commits"
     )
     heartbeat_interval: float = _setting(HEARTBEAT_INTERVAL, "seconds between heartbeats")
     heartbeat_timeout: float = _setting(HEARTBEAT_TIMEOUT, "silence after which a member is lost")

@@ -23,6 +23,7 @@ from sim_uniques import COMMIT_MESSAGES, FAULTS
 import remuda.client.operations.copy_source as source_module
 import remuda.member.queries.copy_port as port_module
 from remuda.errors import InvalidText, RemudaError, UniqueViolation
+from remuda.member.statements import write_statements
 
 ROWS = 24
 PIECE = 40
@@ -141,6 +142,9 @@ class CopyStorm(TransactionStorm):
         with ExitStack() as patches:
             patches.enter_context(mock.patch.object(source_module, "PIECE", PIECE))
             patches.enter_context(mock.patch.object(port_module, "WAITING_MAX", 2 * PIECE))
+            if seed % 2:  # every COPY is too much for the write set of a transaction
+                size = mock.patch.object(write_statements, "written_size", lambda *_: 1 << 40)
+                patches.enter_context(size)
             return super().run(seed)
 
     def _fate(self, sent: Sent) -> Fate | None:

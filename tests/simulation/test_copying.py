@@ -21,7 +21,9 @@ from sim_cluster import Violation
 from sim_copying import CopyStorm
 from sim_transactions import run_seed
 
+from remuda.errors import SerializationFailure
 from remuda.member.queries.copy_port import CopyInput
+from remuda.member.sessions.bulk_write import BulkWrite
 
 SOAK_SEEDS = max(100, int(os.environ.get("REMUDA_SIMULATION_SOAK_SEEDS", "10000")) // 20)
 ENDS = ("copy done", "copy in a transaction", "copy refused", "unloaded")
@@ -53,6 +55,29 @@ def test_a_lost_piece_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(CopyInput, "put", put)
     with pytest.raises(Violation):
         for seed in range(1, 6):
+            run(seed)
+
+
+async def neither_commits_nor_drops(self: BulkWrite, limit: float | None) -> int:
+    del limit
+    return self._core.timestamp()
+
+
+async def commits_and_says_it_has_failed(self: BulkWrite, limit: float | None) -> int:
+    await BULK_COMMIT(self, limit)
+    raise SerializationFailure("the transaction is told that it has failed")
+
+
+BULK_COMMIT = BulkWrite.commit
+
+
+@pytest.mark.parametrize("broken", [neither_commits_nor_drops, commits_and_says_it_has_failed])
+def test_a_bulk_write_of_a_transaction_that_is_half_done_is_noticed(
+    monkeypatch: pytest.MonkeyPatch, broken: Any
+) -> None:
+    monkeypatch.setattr(BulkWrite, "commit", broken)
+    with pytest.raises(Violation):
+        for seed in (1, 3, 5):
             run(seed)
 
 

@@ -32,6 +32,11 @@ def canonical_key(key: Key) -> Key:
     return key
 
 
+def empty_size(values: int) -> int:
+    """The bytes that an entry takes, roughly, without the texts and bytes among its values."""
+    return _ENTRY_SIZE + _VALUE_SIZE * values
+
+
 def size_of(key: Key, row: Row | None) -> int:
     """The memory of an entry in bytes, roughly."""
     size = _ENTRY_SIZE

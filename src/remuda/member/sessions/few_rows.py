@@ -72,6 +72,8 @@ class FewRows:
             ]
         if at is None or not self._core.readiness.ready or self._core.view.absent:
             return None
+        if transaction.bulk is not None:
+            return None  # the general way says what it may read
         read = query.point or query.indexed
         assert read is not None
         own = transaction.writes.maps.get(read.map_id)

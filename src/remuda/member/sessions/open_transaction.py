@@ -24,6 +24,7 @@ from remuda.member.base.core import Core
 from remuda.member.cursors.open_cursors import OpenCursors
 from remuda.member.notifications.pending import PendingNotifications
 from remuda.member.queries.query_start import QueryStart
+from remuda.member.sessions.bulk_write import BulkWrite
 from remuda.member.sessions.reads import OwnReads
 from remuda.member.state.transaction_sets import ReadSet, Scan
 from remuda.plan.physical import PhysicalPlan
@@ -100,6 +101,8 @@ class OpenTransaction:
     cursors: OpenCursors = field(default_factory=OpenCursors)
     notifications: PendingNotifications | None = None
     """None: it has sent none, and listens to nothing else."""
+    bulk: BulkWrite | None = None
+    """The rows that it writes, if they are too many for ``writes``. It writes nothing else then."""
     at_end: list[Callable[[], None]] = field(default_factory=list)
     """Called when it has ended, in whatever way."""
 
@@ -175,8 +178,32 @@ class OpenTransaction:
         message.writes, message.bytes = self.writes.count, self.writes.bytes
         message.reads, message.savepoints = self.reads.count, len(self.writes.savepoints)
 
+    @property
+    def bare(self) -> bool:
+        """Whether its commit has nothing to look at and nothing to write so far."""
+        reads = self.isolation is Isolation.SERIALIZABLE and self.reads.count
+        held = self.locked or self.checked_since or self.locked_since or self.pessimistic
+        rest = self.implicit or self.notifications is not None or self.bulk is not None
+        return not (self.writes.count or self.kept or reads or held or rest)
+
+    def writes_in_bulk(self, bulk: BulkWrite) -> None:
+        """That is all that it writes, as it is ``bare``. Raises as ``write``."""
+        self._check_active()
+        self.bulk = bulk
+        self.at_end.append(bulk.close)
+
+    def _check_alone(self, *map_ids: int) -> None:
+        """Raises NotSupported if it writes in bulk; ``map_ids``: it only reads these, and its
+        commit looks at no reads."""
+        if self.bulk is None:
+            return
+        if not map_ids or self.bulk.map_id in map_ids:
+            raise self.bulk.alone
+
     def announces(self, notifications: PendingNotifications) -> None:
-        """From now on its commit sends and chooses what these say."""
+        """From now on its commit sends and chooses what these say. Raises NotSupported if it writes
+        in bulk."""
+        self._check_alone()
         self.notifications = notifications
 
     def kept_at(self, name: str, *, ends: bool = False) -> TemporaryTables | None:
@@ -210,9 +237,10 @@ class OpenTransaction:
 
     def overlay(self, map_ids: Iterable[int], core: Core) -> tuple[MapWrites, ...]:
         """Its writes to these maps, as they are now. Raises SerializationFailure for a map that was
-        altered since."""
+        altered since, NotSupported for one that it writes in bulk."""
         found = []
         for map_id in map_ids:
+            self._check_alone(map_id)
             own = self.writes.maps.get(map_id)
             if own is None:
                 continue
@@ -230,6 +258,8 @@ class OpenTransaction:
             self.locked_since = min(self.locked_since or at, at)
             self._checks(at)
         if locking or self.isolation is Isolation.SERIALIZABLE:
+            if start.plan.dependencies:
+                self._check_alone()
             self.reads.add_query(start)
 
     def note_plan(self, plan: PhysicalPlan, values: tuple[PhysicalValue, ...]) -> None:
@@ -238,7 +268,9 @@ class OpenTransaction:
             self.reads.add_plan(plan, values)
 
     def note_table(self, schema: MapSchema, at: int) -> None:
-        """Nobody else writes the map between ``at`` and the commit, or that fails."""
+        """Nobody else writes the map between ``at`` and the commit, or that fails. Raises
+        NotSupported if it writes in bulk."""
+        self._check_alone()
         self.locked_since = min(self.locked_since or at, at)
         self._checks(at)
         self.reads.add_scan(Scan(schema.map_id, schema.version))
@@ -267,10 +299,14 @@ class OpenTransaction:
 
     def note_keys(self, schema: MapSchema, keys: Sequence[Key]) -> None:
         if self.isolation is Isolation.SERIALIZABLE:
+            self._check_alone()
             self.reads.add_keys(schema.map_id, schema.version, keys)
 
     def own(self, map_id: int, key: Key) -> tuple[bool, Row | None]:
-        """Whether it has written the key, and what (None: removed)."""
+        """Whether it has written the key, and what (None: removed). Raises NotSupported for a map
+        that it writes in bulk."""
+        if self.bulk is not None:
+            self._check_alone(map_id)
         written = self.writes.of(map_id).get(canonical_key(key))
         return (False, None) if written is None else (True, written.row)
 
@@ -284,13 +320,10 @@ class OpenTransaction:
     ) -> None:
         """All entries or none. ``keeps``: see ``Written``. Raises LimitExceeded, FailedTransaction,
         UndefinedTransaction if it has ended meanwhile, SerializationFailure for a map that was
-        altered since the last write."""
-        self.check()
-        if self.state is not State.ACTIVE:
-            raise UndefinedTransaction(
-                f"transaction {self.name} was {self.state.value} meanwhile",
-                hint="Begin another one.",
-            )
+        altered since the last write, NotSupported if it writes in bulk."""
+        self._check_active()
+        if self.bulk is not None:
+            self._check_alone()
         own = self.writes.maps.get(map_id)
         if own is not None and own.schema_version != version:
             raise altered(str(map_id))
@@ -303,6 +336,14 @@ class OpenTransaction:
         except LimitExceeded:
             self.writes.undo(mark)
             raise
+
+    def _check_active(self) -> None:
+        self.check()
+        if self.state is not State.ACTIVE:
+            raise UndefinedTransaction(
+                f"transaction {self.name} was {self.state.value} meanwhile",
+                hint="Begin another one.",
+            )
 
     def first_reads(self) -> dict[tuple[int, Key], int]:
         """By map id and key, when it first read what it has locked or written; BLIND: it has

@@ -214,6 +214,9 @@ class TransactionSessions:
         until = transaction.deadline
         if timeout is not None:
             until = min(until, self._core.world.clock.monotonic() + timeout)
+        if transaction.bulk is not None:
+            left = until - self._core.world.clock.monotonic()
+            return await transaction.bulk.commit(None if left == float("inf") else max(left, 0.0))
         writes: list[Write] = []
         for map_id, version, key, written in transaction.writes.entries():
             writes.append(made(Write, (map_id, version, key, written.row, None, written.keeps)))

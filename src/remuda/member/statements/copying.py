@@ -95,15 +95,14 @@ class Copying:
             timer = loop.call_later(statement.timeout, too_late, statement)
         try:
             pages = self._pages(statement, found, planned, given)
-            return await self._writes.insert_pages(
-                statement, source.schema, pages, insert_only=True
-            )
+            return await self._writes.copied(statement, source.schema, pages)
         except LimitExceeded as error:
             if statement.transaction is None:
                 raise
             raise error.advising(
-                "A COPY outside of a transaction may be of any size, and is all or nothing as "
-                "well. Or raise transaction_memory of the members."
+                "A COPY may be of any size outside of a transaction, where it is all or nothing as "
+                "well, and in one that does nothing else. Or raise transaction_memory of the "
+                "members."
             ) from error.__cause__
         finally:
             given.end()

@@ -27,7 +27,7 @@ from remuda.member.sessions.statement import Statement
 from remuda.member.statements.changes import ATTEMPTS, Answer, Changed, Chooser, Source, chosen_rows
 from remuda.member.statements.unique_checks import UniqueChecks
 from remuda.session.planning import PlannedChange
-from remuda.transaction.own_writes import Key, Row, canonical_key, size_of
+from remuda.transaction.own_writes import Key, Row, canonical_key, empty_size, size_of
 
 
 class ManyRows(Exception):
@@ -48,15 +48,15 @@ async def refuse_many(pages: AsyncGenerator[pa.RecordBatch]) -> AsyncGenerator[p
             first.append(page)
             rows += page.num_rows
             if rows > SEARCHED_MAX:
-                raise ManyRows(_resumed(first, pages))
+                raise ManyRows(resumed(first, pages))
     except BaseException as error:
         if not isinstance(error, ManyRows):
             await pages.aclose()
         raise
-    return _resumed(first, pages)
+    return resumed(first, pages)
 
 
-async def _resumed(
+async def resumed(
     first: list[pa.RecordBatch], pages: AsyncGenerator[pa.RecordBatch]
 ) -> AsyncGenerator[pa.RecordBatch]:
     async with contextlib.aclosing(pages):
@@ -64,6 +64,13 @@ async def _resumed(
             yield page
         async for page in pages:
             yield page
+
+
+def written_size(schema: MapSchema, page: pa.RecordBatch) -> int:
+    """The bytes that these rows take in a write set, at most."""
+    keys = sum([page.columns[place].nbytes for place in schema.key_positions])
+    values = len(schema.columns) + len(schema.key_positions)
+    return int(page.num_rows * empty_size(values) + page.nbytes + keys)
 
 
 class Rows:

@@ -25,6 +25,8 @@ from remuda.member.maps.keyed_writes import KeyedWrites, Outcome
 from remuda.member.queries.fragments import statement_account
 from remuda.member.queries.queries import Queries
 from remuda.member.sequences.drawing import Drawing
+from remuda.member.sessions.bulk_write import BulkWrite
+from remuda.member.sessions.open_transaction import OpenTransaction
 from remuda.member.sessions.statement import Statement, too_late
 from remuda.member.statements.changes import Answer as ChangeAnswer
 from remuda.member.statements.changes import Changed, Changes, Source
@@ -35,6 +37,8 @@ from remuda.member.statements.transaction_changes import (
     ManyRows,
     TransactionChanges,
     refuse_many,
+    resumed,
+    written_size,
 )
 from remuda.query.ids import QueryId
 from remuda.session.answers import Answer
@@ -317,6 +321,45 @@ class WriteStatements:
         except BaseException:
             write.abort()
             raise
+
+    async def copied(
+        self, statement: Statement, schema: MapSchema, pages: AsyncGenerator[pa.RecordBatch]
+    ) -> int:
+        """The rows of a COPY, as ``insert_pages``. Rows that are too many for the write set of a
+        transaction that does nothing else are staged until its commit."""
+        own = statement.transaction
+        if own is None or schema.temporary or not own.bare:
+            return await self.insert_pages(statement, schema, pages, insert_only=True)
+        first: list[pa.RecordBatch] = []
+        size, room = 0, self._core.config.transaction_memory
+        async with contextlib.aclosing(pages):
+            async for page in pages:
+                first.append(page)
+                size += written_size(schema, page)
+                if size > room:
+                    return await self._stage(statement, own, schema, resumed(first, pages))
+        return await self.insert_pages(statement, schema, resumed(first, pages), insert_only=True)
+
+    async def _stage(
+        self,
+        statement: Statement,
+        own: OpenTransaction,
+        schema: MapSchema,
+        pages: AsyncGenerator[pa.RecordBatch],
+    ) -> int:
+        arrow, count = engine_schema(schema), 0
+        write = StagedWrite(self._core, self._peers, self._commits, schema)
+        try:
+            async with contextlib.aclosing(pages):
+                async for page in pages:
+                    await write.add(pa.record_batch(page.columns, schema=arrow))
+                    count += page.num_rows
+            statement.check()
+            own.writes_in_bulk(BulkWrite(self._core, self._commits, write))
+        except BaseException:
+            write.abort()
+            raise
+        return count
 
     async def truncate(self, statement: Statement, schema: MapSchema) -> None:
         if schema.temporary:
