@@ -425,6 +425,7 @@ _COMMON: Final = {
         "default_oid": "OID of the default",
     },
     "Check": {"text": "the condition as SQL", "oid": "its OID"},
+    "ForeignKey": {"oid": "its OID"},
     "ViewDefinition": {
         "text": "its query as SQL",
         "uses": "maps and views that it reads",
@@ -450,6 +451,7 @@ _COMMON: Final = {
         "oid": "its OID",
         "key_oid": "OID of the PRIMARY KEY constraint",
         "key_index_oid": "OID of the key as an index",
+        "foreign_keys": "constraints whose rows name rows of another map",
         "options": "further promises",
     },
     "Member": {

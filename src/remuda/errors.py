@@ -138,12 +138,6 @@ class InvalidSchemaName(InputError):
     sqlstate = "42939"
 
 
-class InvalidSchemaDefinition(InputError):
-    """An element of CREATE SCHEMA that names another schema."""
-
-    sqlstate = "42P15"
-
-
 class TypeMismatch(InputError):
     sqlstate = "42804"
 
@@ -188,6 +182,12 @@ class InvalidRecursion(InputError):
 
 class InvalidDefinition(InputError):
     sqlstate = "42P16"
+
+
+class InvalidForeignKey(InputError):
+    """The columns of a foreign key do not name a key of the other table."""
+
+    sqlstate = "42830"
 
 
 class InfiniteRecursion(InputError):
@@ -363,6 +363,8 @@ class InvalidDatetime(DataError):
 
 
 class DatetimeOverflow(InvalidDatetime):
+    """A date, time or timestamp field that is out of range."""
+
     sqlstate = "22008"
 
 
@@ -371,6 +373,8 @@ class InvalidZoneDisplacement(InvalidDatetime):
 
 
 class IntervalOverflow(InvalidDatetime):
+    """An interval that is out of range."""
+
     sqlstate = "22008"
 
 
@@ -516,6 +520,8 @@ class InvalidRowCount(DataError):
 
 
 class InvalidOffset(DataError):
+    """An OFFSET that is negative."""
+
     sqlstate = "2201X"
 
 
@@ -555,6 +561,12 @@ class NotNullViolation(ConstraintError):
 
 class UniqueViolation(ConstraintError):
     sqlstate = "23505"
+
+
+class ForeignKeyViolation(ConstraintError):
+    """A row would name a row of another map that is not there."""
+
+    sqlstate = "23503"
 
 
 class CheckViolation(ConstraintError):

@@ -24,6 +24,7 @@ from remuda.catalog.edits import (
     PutView,
 )
 from remuda.catalog.enums import Retyping, adopted, enums_of, users_of
+from remuda.catalog.foreign_keys import linked
 from remuda.catalog.indexes import carried, same_rows
 from remuda.catalog.oids import FIRST_OID, allotted
 from remuda.datatypes.hashes.keyhash import is_key_type
@@ -181,13 +182,14 @@ class Catalog:
         if existing.sequence is not None:
             raise InvalidDefinition(f'"{name}" is a sequence', hint="Use DROP SEQUENCE.")
         links = {link for column in existing.columns for link in column.sequences}
-        left = tuple(
-            schema
+        left = {
+            schema.map_id: schema
             for schema in self.maps
             if schema is not existing
             and (schema.sequence is None or schema.sequence.link not in links)
-        )
-        return replace(self, version=self.version + 1, maps=left), existing
+        }
+        maps = tuple(linked(self._by_id, left).values())
+        return replace(self, version=self.version + 1, maps=maps), existing
 
     def edited(self, edits: Sequence[Edit]) -> Catalog:
         """The catalog after all of ``edits``, as its next version. Raises InvalidDefinition,
@@ -219,6 +221,7 @@ class Catalog:
                     views[view.view_id] = view
                 case PutNamespace() | DropNamespace() | PutType() | DropType():
                     continue
+        maps = linked(self._by_id, maps)
         types = self._edited_types(edits, [*maps.values(), *views.values()])
         names = [schema.name for schema in maps.values()] + [view.name for view in views.values()]
         names += [full_name(enum.namespace, enum.local) for enum in types]

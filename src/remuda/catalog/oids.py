@@ -61,6 +61,7 @@ class Allotment:
                 for column in schema.columns
             ),
             checks=tuple(replace(check, oid=self.keep(check.oid)) for check in schema.checks),
+            foreign_keys=tuple(replace(key, oid=self.keep(key.oid)) for key in schema.foreign_keys),
             indexes=tuple(
                 replace(
                     index,

@@ -1,4 +1,5 @@
-"""The map of guards: which values of unique indexes were written a moment ago.
+"""The maps of guards: which values of unique indexes were written a moment ago, and which keys that
+foreign keys reference were taken away.
 
 A write of new values of a unique index looks for other rows that have them, and writes one entry
 for each value into this map, in the same transaction. Two writers of the same value at a time meet
@@ -9,6 +10,7 @@ written an entry since one has looked is what counts. They end by themselves.
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from typing import Final
 
 from remuda.datatypes.schema import Column, MapSchema
@@ -26,11 +28,21 @@ GUARDS: Final = MapSchema(
     partition_by=("slot",),
 )
 
+KEY_GUARDS_NAME: Final = "\x01key guards"
+"""The map of the guards of keys that foreign keys reference: a transaction that takes a key away
+writes an entry, and one that writes a row that names the key reads it."""
+KEY_GUARDS: Final = MapSchema(
+    name=KEY_GUARDS_NAME,
+    columns=(Column("slot", BIGINT, nullable=False),),
+    key=("slot",),
+    partition_by=("slot",),
+)
+
 Values = tuple[PhysicalValue, ...]
 
 
 def is_guards(schema: MapSchema) -> bool:
-    return schema.name == GUARDS_NAME
+    return schema.name in (GUARDS_NAME, KEY_GUARDS_NAME)
 
 
 def same_values(values: Values, types: tuple[SqlType, ...]) -> Values:
@@ -48,5 +60,15 @@ def _same(value: PhysicalValue, kind: Kind) -> PhysicalValue:
 
 def slot_of(index_id: int, same: Values) -> int:
     """The key of the guard of values as ``same_values`` gives them."""
-    digest = hashlib.blake2b(repr((index_id, same)).encode(), digest_size=8).digest()
+    return _hashed((index_id, same))
+
+
+def key_slot_of(map_id: int, pairs: Sequence[tuple[int, PhysicalValue]]) -> int:
+    """The key of the guard of a key of a map: by the ids of its columns, in order, their values as
+    ``same_values`` gives them."""
+    return _hashed((map_id, tuple(pairs)))
+
+
+def _hashed(value: object) -> int:
+    digest = hashlib.blake2b(repr(value).encode(), digest_size=8).digest()
     return int.from_bytes(digest, "big", signed=True)

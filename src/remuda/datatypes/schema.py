@@ -152,6 +152,35 @@ class Column:
         return f"{self.name} {self.type}" + ("" if self.nullable else " NOT NULL")
 
 
+class KeyAction(Enum):
+    """ON DELETE and ON UPDATE of a foreign key: the fate of the rows that name a key which is taken
+    away."""
+
+    NO_ACTION = "NO ACTION"
+    """They refuse it, once the statement has changed all of its rows."""
+    RESTRICT = "RESTRICT"
+    """They refuse it: other changes of the same statement do not excuse it."""
+
+
+@dataclass(frozen=True, slots=True)
+class ForeignKey:
+    """A row whose ``columns`` are not NULL has a row of ``parent`` (a full name; a map may be its
+    own parent) with the same values in ``parent_columns``, which are the primary key of the parent
+    or the columns of one of its unique indexes (decision 0108)."""
+
+    name: str
+    columns: tuple[str, ...]
+    parent: str
+    parent_columns: tuple[str, ...]
+    on_delete: KeyAction = KeyAction.NO_ACTION
+    on_update: KeyAction = KeyAction.NO_ACTION
+    namespace: str = PUBLIC
+    """The SQL schema of the parent."""
+    oid: int = field(default=0, compare=False, repr=False)
+    """Of the constraint."""
+    comment: str = field(default="", compare=False, repr=False)
+
+
 @dataclass(frozen=True)
 class MapSchema:
     """An immutable schema; every change makes a new one with a higher ``version``.
@@ -192,6 +221,10 @@ class MapSchema:
     """Of a sequence, which is a map of one entry: its state."""
     namespace: str = field(default=PUBLIC, repr=False)
     """The SQL schema that it is in; ``name`` begins with it unless it is ``public``."""
+    foreign_keys: tuple[ForeignKey, ...] = field(default=(), repr=False)
+    children: tuple[int, ...] = field(default=(), repr=False)
+    """The ids of the maps with foreign keys that name this one, in order. The catalog keeps them in
+    step with ``foreign_keys``."""
 
     @property
     def local(self) -> str:
@@ -223,6 +256,18 @@ class MapSchema:
         """The indexes whose values no two rows share. Every version of a map has the same ones:
         rows that were checked against others are rows of another version."""
         return tuple(index for index in self.indexes if index.unique)
+
+    @cached_property
+    def concerns_others(self) -> bool:
+        """Whether rows of other keys or maps have a say in what is written to the map: it has
+        unique indexes or foreign keys, or is the parent of others."""
+        return bool(self.uniques or self.foreign_keys or self.children)
+
+    @cached_property
+    def takes_bulk(self) -> bool:
+        """Whether rows may be staged over others without a look at each of them. (The values
+        of a unique index that a foreign key references can change.)"""
+        return not (self.foreign_keys or (self.children and self.uniques))
 
     @cached_property
     def added_key(self) -> IndexDefinition | None:

@@ -7,7 +7,15 @@ from typing import Final
 
 from remuda.datatypes.identifiers import quoted_name
 from remuda.datatypes.index import IndexDefinition
-from remuda.datatypes.schema import HIDDEN, NOT_NULL_GUARD, PUBLIC, Check, Column, MapSchema
+from remuda.datatypes.schema import (
+    HIDDEN,
+    NOT_NULL_GUARD,
+    PUBLIC,
+    Check,
+    Column,
+    ForeignKey,
+    MapSchema,
+)
 from remuda.datatypes.sql import SqlType
 from remuda.datatypes.texts.valuetext import part_text
 from remuda.datatypes.values import PhysicalValue
@@ -15,6 +23,7 @@ from remuda.errors import (
     CheckViolation,
     ConstraintError,
     ErrorSubject,
+    ForeignKeyViolation,
     NotNullViolation,
     UniqueViolation,
 )
@@ -61,6 +70,30 @@ def stored_twice(schema: MapSchema, index: IndexDefinition, values: Values) -> U
         f'could not create unique index "{index.name}"',
         detail=f"{_key(schema, index.names, values)} is duplicated.",
         subject=_subject(schema, constraint=index.name),
+    )
+
+
+def missing_parent(
+    child: MapSchema, key: ForeignKey, parent: str, values: Values
+) -> ForeignKeyViolation:
+    """A row of ``child`` names a row that the map ``parent`` (its own name) does not have."""
+    return ForeignKeyViolation(
+        f'insert or update on table "{child.local}" violates foreign key constraint "{key.name}"',
+        detail=f'{_key(child, key.columns, values)} is not present in table "{parent}".',
+        subject=_subject(child, constraint=key.name),
+    )
+
+
+def still_referenced(
+    parent: MapSchema, child: MapSchema, key: ForeignKey, values: Values
+) -> ForeignKeyViolation:
+    """A row of ``parent`` cannot go, or get another key, while rows of ``child`` name it."""
+    return ForeignKeyViolation(
+        f'update or delete on table "{parent.local}" violates foreign key constraint '
+        f'"{key.name}" on table "{child.local}"',
+        detail=f"{_key(parent, key.parent_columns, values)} is still referenced from table "
+        f'"{child.local}".',
+        subject=_subject(child, constraint=key.name),
     )
 
 

@@ -16,7 +16,9 @@ from remuda.datatypes.schema import (
     Check,
     Column,
     Default,
+    ForeignKey,
     Identity,
+    KeyAction,
     MapSchema,
     SequenceOptions,
     ValueShape,
@@ -279,6 +281,21 @@ def encode_schema(schema: MapSchema) -> common_pb2.MapSchema:
         key_index_comment=schema.key_index_comment or None,
         sequence=None if schema.sequence is None else _encode_sequence(schema.sequence),
         namespace=None if schema.namespace == PUBLIC else schema.namespace,
+        foreign_keys=[
+            common_pb2.ForeignKey(
+                name=key.name,
+                columns=key.columns,
+                parent=key.parent,
+                parent_columns=key.parent_columns,
+                on_delete=key.on_delete.value,
+                on_update=key.on_update.value,
+                namespace=None if key.namespace == PUBLIC else key.namespace,
+                oid=key.oid or None,
+                comment=key.comment or None,
+            )
+            for key in schema.foreign_keys
+        ],
+        children=schema.children,
     )
 
 
@@ -309,6 +326,21 @@ def decode_schema(message: common_pb2.MapSchema) -> MapSchema:
         key_index_comment=message.key_index_comment,
         sequence=_decode_sequence(message.sequence) if message.HasField("sequence") else None,
         namespace=message.namespace or PUBLIC,
+        foreign_keys=tuple(
+            ForeignKey(
+                key.name,
+                tuple(key.columns),
+                key.parent,
+                tuple(key.parent_columns),
+                KeyAction(key.on_delete or KeyAction.NO_ACTION),
+                KeyAction(key.on_update or KeyAction.NO_ACTION),
+                key.namespace or PUBLIC,
+                key.oid,
+                key.comment,
+            )
+            for key in message.foreign_keys
+        ),
+        children=tuple(message.children),
     )
 
 

@@ -190,6 +190,28 @@ class Check(_message.Message):
     comment: str
     def __init__(self, name: _Optional[str] = ..., text: _Optional[str] = ..., oid: _Optional[int] = ..., comment: _Optional[str] = ...) -> None: ...
 
+class ForeignKey(_message.Message):
+    __slots__ = ("name", "columns", "parent", "parent_columns", "on_delete", "on_update", "namespace", "oid", "comment")
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    COLUMNS_FIELD_NUMBER: _ClassVar[int]
+    PARENT_FIELD_NUMBER: _ClassVar[int]
+    PARENT_COLUMNS_FIELD_NUMBER: _ClassVar[int]
+    ON_DELETE_FIELD_NUMBER: _ClassVar[int]
+    ON_UPDATE_FIELD_NUMBER: _ClassVar[int]
+    NAMESPACE_FIELD_NUMBER: _ClassVar[int]
+    OID_FIELD_NUMBER: _ClassVar[int]
+    COMMENT_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    columns: _containers.RepeatedScalarFieldContainer[str]
+    parent: str
+    parent_columns: _containers.RepeatedScalarFieldContainer[str]
+    on_delete: str
+    on_update: str
+    namespace: str
+    oid: int
+    comment: str
+    def __init__(self, name: _Optional[str] = ..., columns: _Optional[_Iterable[str]] = ..., parent: _Optional[str] = ..., parent_columns: _Optional[_Iterable[str]] = ..., on_delete: _Optional[str] = ..., on_update: _Optional[str] = ..., namespace: _Optional[str] = ..., oid: _Optional[int] = ..., comment: _Optional[str] = ...) -> None: ...
+
 class ViewDefinition(_message.Message):
     __slots__ = ("name", "text", "columns", "uses", "comment", "view_id", "names", "oid", "namespace")
     NAME_FIELD_NUMBER: _ClassVar[int]
@@ -263,7 +285,7 @@ class MapOptions(_message.Message):
     def __init__(self, ttl: _Optional[int] = ..., max_idle: _Optional[int] = ..., eviction: _Optional[str] = ..., max_entries: _Optional[int] = ..., max_bytes: _Optional[int] = ..., async_backups: _Optional[bool] = ..., change_retention: _Optional[int] = ..., change_retention_bytes: _Optional[int] = ...) -> None: ...
 
 class MapSchema(_message.Message):
-    __slots__ = ("name", "columns", "key", "partition_by", "replicated", "value_shape", "map_id", "version", "checks", "comment", "columns_made", "key_name", "oid", "key_oid", "key_index_oid", "key_comment", "key_index_comment", "indexes", "options", "sequence", "namespace")
+    __slots__ = ("name", "columns", "key", "partition_by", "replicated", "value_shape", "map_id", "version", "checks", "comment", "columns_made", "key_name", "oid", "key_oid", "key_index_oid", "key_comment", "key_index_comment", "indexes", "options", "sequence", "namespace", "foreign_keys", "children")
     NAME_FIELD_NUMBER: _ClassVar[int]
     COLUMNS_FIELD_NUMBER: _ClassVar[int]
     KEY_FIELD_NUMBER: _ClassVar[int]
@@ -285,6 +307,8 @@ class MapSchema(_message.Message):
     OPTIONS_FIELD_NUMBER: _ClassVar[int]
     SEQUENCE_FIELD_NUMBER: _ClassVar[int]
     NAMESPACE_FIELD_NUMBER: _ClassVar[int]
+    FOREIGN_KEYS_FIELD_NUMBER: _ClassVar[int]
+    CHILDREN_FIELD_NUMBER: _ClassVar[int]
     name: str
     columns: _containers.RepeatedCompositeFieldContainer[Column]
     key: _containers.RepeatedScalarFieldContainer[str]
@@ -306,7 +330,9 @@ class MapSchema(_message.Message):
     options: MapOptions
     sequence: Sequence
     namespace: str
-    def __init__(self, name: _Optional[str] = ..., columns: _Optional[_Iterable[_Union[Column, _Mapping]]] = ..., key: _Optional[_Iterable[str]] = ..., partition_by: _Optional[_Iterable[str]] = ..., replicated: _Optional[bool] = ..., value_shape: _Optional[str] = ..., map_id: _Optional[int] = ..., version: _Optional[int] = ..., checks: _Optional[_Iterable[_Union[Check, _Mapping]]] = ..., comment: _Optional[str] = ..., columns_made: _Optional[int] = ..., key_name: _Optional[str] = ..., oid: _Optional[int] = ..., key_oid: _Optional[int] = ..., key_index_oid: _Optional[int] = ..., key_comment: _Optional[str] = ..., key_index_comment: _Optional[str] = ..., indexes: _Optional[_Iterable[_Union[Index, _Mapping]]] = ..., options: _Optional[_Union[MapOptions, _Mapping]] = ..., sequence: _Optional[_Union[Sequence, _Mapping]] = ..., namespace: _Optional[str] = ...) -> None: ...
+    foreign_keys: _containers.RepeatedCompositeFieldContainer[ForeignKey]
+    children: _containers.RepeatedScalarFieldContainer[int]
+    def __init__(self, name: _Optional[str] = ..., columns: _Optional[_Iterable[_Union[Column, _Mapping]]] = ..., key: _Optional[_Iterable[str]] = ..., partition_by: _Optional[_Iterable[str]] = ..., replicated: _Optional[bool] = ..., value_shape: _Optional[str] = ..., map_id: _Optional[int] = ..., version: _Optional[int] = ..., checks: _Optional[_Iterable[_Union[Check, _Mapping]]] = ..., comment: _Optional[str] = ..., columns_made: _Optional[int] = ..., key_name: _Optional[str] = ..., oid: _Optional[int] = ..., key_oid: _Optional[int] = ..., key_index_oid: _Optional[int] = ..., key_comment: _Optional[str] = ..., key_index_comment: _Optional[str] = ..., indexes: _Optional[_Iterable[_Union[Index, _Mapping]]] = ..., options: _Optional[_Union[MapOptions, _Mapping]] = ..., sequence: _Optional[_Union[Sequence, _Mapping]] = ..., namespace: _Optional[str] = ..., foreign_keys: _Optional[_Iterable[_Union[ForeignKey, _Mapping]]] = ..., children: _Optional[_Iterable[int]] = ...) -> None: ...
 
 class Namespace(_message.Message):
     __slots__ = ("name", "comment", "oid")
