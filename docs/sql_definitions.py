@@ -26,6 +26,8 @@ DEFINITIONS: Final = (
      _FARES),
     ("no two rows with the same values; NULLs differ, unless NULLS NOT DISTINCT says otherwise",
      "CREATE TABLE users (id BIGINT PRIMARY KEY, mail TEXT UNIQUE, a INT, b INT, UNIQUE (a, b))"),
+    ("rows of another map that must be there; FOREIGN KEY (...) for several columns",
+     "CREATE TABLE meals (id INT, flight BIGINT REFERENCES flights ON DELETE RESTRICT)"),
     ("a map without a key: each row gets a number of its own, which * does not show",
      "CREATE TABLE log (at TIMESTAMP, what TEXT)"),
     ("a column that is computed from others of its row, whoever writes it",
@@ -52,8 +54,6 @@ DEFINITIONS: Final = (
     ("CASCADE drops the views that need it", "DROP TABLE flights, airlines CASCADE"),
     ("DROP VIEW", "DROP VIEW [IF EXISTS] late"),
     ("schemas", "CREATE SCHEMA [IF NOT EXISTS] trade"),
-    ("its elements: TABLE, VIEW, INDEX, SEQUENCE, GRANT",
-     "CREATE SCHEMA trade CREATE TABLE t (a INT) CREATE VIEW v AS SELECT a FROM t"),
     ("RENAME TO and OWNER TO; its maps follow", "ALTER SCHEMA sales RENAME TO trade"),
     ("another schema; views and defaults follow", "ALTER TABLE flights SET SCHEMA sales"),
     ("CASCADE drops what is in it", "DROP SCHEMA [IF EXISTS] sales CASCADE"),
@@ -105,6 +105,17 @@ name the columns or the constraint), put and put_all, computed changes, transact
 their commit. 23505 names the constraint and the values
 ([decision 0041](decisions/0041-unique-values-by-guards.md),
 [0085](decisions/0085-bulk-writes-compare-unique-values.md)).
+
+Foreign keys hold for every writer and at every isolation level, also while members fail: a row of
+the child names a row of the parent, by its primary key or by columns that are UNIQUE there. Both
+columns have one type; integers of any width compare, and so do texts. Each statement checks its
+rows, put and remove do at the commit, with PostgreSQL's 23503; a delete of a parent beside a new
+child may be 40001. An index on the columns of the child makes deletes of parents fast. Maps with
+ttl, max_idle or eviction cannot be parents, and neither side can be REPLICATED, temporary or with
+async_backups (0A000). Jobs and Spark write to a map with foreign keys and remove rows of a parent
+in no bulk write (0A000); COPY and INSERT ... SELECT into a child are transactions of at most
+`transaction_memory`. A restore takes a child with its parents only
+([decision 0108](decisions/0108-foreign-keys.md)).
 """
 
 

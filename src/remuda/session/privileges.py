@@ -147,6 +147,17 @@ def _definition(statement: BoundStatement, catalog: Catalog) -> Iterator[Need]:
             for edit in (*edits, *last):
                 for name in _names(edit, catalog):
                     yield Need(Role.ADMIN, name, owners.get(name, ""))
+                if isinstance(edit, PutMap):
+                    yield from _parents(edit.schema, catalog)
+
+
+def _parents(schema: MapSchema, catalog: Catalog) -> Iterator[Need]:
+    """A new foreign key is a constraint of its parent as well: it refuses deletes there."""
+    before = catalog.find_id(schema.map_id)
+    known = () if before is None else before.foreign_keys
+    for key in schema.foreign_keys:
+        if key not in known:
+            yield Need(Role.ADMIN, key.parent)
 
 
 def _owners(edits: Iterable[Edit], catalog: Catalog) -> dict[str, str]:

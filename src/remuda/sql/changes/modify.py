@@ -118,6 +118,7 @@ def _update(context: Context, node: ast.Update) -> ChangeStatement:
     removes = any(a.position in schema.key_positions for a in assignments)
     keys = [old[position] for position in schema.key_positions] if removes else []
     unique = {schema.position[name] for index in schema.uniques for name in index.names}
+    unique.update(schema.position[name] for key in schema.foreign_keys for name in key.columns)
     scope = _replaced(select.scope, alias, rows)
     note_origins(context, schema.oid, scope.relations[alias])
     clause = node.args.get("returning")

@@ -8,10 +8,9 @@ becomes NOT NULL only after that, because the planner relies on it: until then a
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 from remuda.catalog.edits import DropMap, DropView, Edit, PutMap, PutView
-from remuda.catalog.indexes import without_index
 from remuda.datatypes.identifiers import quoted_name
 from remuda.datatypes.schema import (
     NOT_NULL_GUARD,
@@ -22,35 +21,41 @@ from remuda.datatypes.schema import (
     MapSchema,
     ViewDefinition,
 )
-from remuda.datatypes.sql import Kind, SqlType
 from remuda.datatypes.widening import widening
 from remuda.errors import (
-    DependentObjects,
     DuplicateColumn,
     DuplicateMap,
-    DuplicateObject,
     InvalidDefinition,
     NotSupported,
     NumberNotDefined,
     SqlSyntaxError,
-    UndefinedColumn,
-    UndefinedObject,
 )
 from remuda.sql.definitions.added_keys import with_key
+from remuda.sql.definitions.alteration import Alteration
 from remuda.sql.definitions.constraints import bind_default, condition_columns, default_of
-from remuda.sql.definitions.conversions import converts_itself
+from remuda.sql.definitions.conversions import converts_itself, keep_distinct
+from remuda.sql.definitions.dropped_parts import drop_column, drop_constraint
 from remuda.sql.definitions.filling import fill_texts, needs_filling, while_filling
+from remuda.sql.definitions.foreign_keys import (
+    keep_comparable,
+    parent_of,
+    with_foreign_keys,
+    without_children,
+)
 from remuda.sql.definitions.generated import (
     altered_generation,
     check_generated,
     no_default,
     refuse_new_type,
-    without_dependents,
 )
-from remuda.sql.definitions.index_definitions import bind_rename_index, index_in
+from remuda.sql.definitions.index_definitions import bind_rename_index
 from remuda.sql.definitions.map_options import with_settings
 from remuda.sql.definitions.namespaces import bind_place
-from remuda.sql.definitions.renames import with_renamed_checks, with_renamed_views
+from remuda.sql.definitions.renames import (
+    with_renamed_checks,
+    with_renamed_constraint,
+    with_renamed_views,
+)
 from remuda.sql.definitions.schemas import (
     check_column_name,
     map_of,
@@ -75,11 +80,11 @@ from remuda.sql.scope.enum_names import resolved
 from remuda.sql.scope.notices import Notice, column_there, not_there
 from remuda.sql.scope.resolution import Place, found_in, place_in
 from remuda.sql.scope.statements import CatalogStatement, NumbersFrom
-from remuda.sql.text.suggest import did_you_mean
 from remuda.sql.trees.syntax import (
     Action,
     AddCheck,
     AddColumn,
+    AddForeignKey,
     AddIdentity,
     AddKey,
     AddUnique,
@@ -92,6 +97,7 @@ from remuda.sql.trees.syntax import (
     DropConstraint,
     DropExpression,
     DropIdentity,
+    ForeignKeyDefinition,
     Name,
     Rename,
     SetExpression,
@@ -100,46 +106,6 @@ from remuda.sql.trees.syntax import (
     SetSchema,
     UniqueDefinition,
 )
-
-
-@dataclass
-class _Alteration:
-    """The schema so far, and what the rows that are there must fulfil under it."""
-
-    context: Context
-    schema: MapSchema
-    sequences: list[MapSchema] = field(default_factory=list)
-    """Those that new columns own, and those that are altered."""
-    dropped: list[MapSchema] = field(default_factory=list)
-    """Sequences whose columns are dropped."""
-    numbers: list[NumbersFrom] = field(default_factory=list)
-    notices: list[Notice] = field(default_factory=list)
-    not_null: list[str] = field(default_factory=list)
-    checks: list[str] = field(default_factory=list)
-    uniques: list[str] = field(default_factory=list)
-    filled: list[str] = field(default_factory=list)
-    """Columns whose values are computed for the rows that are there."""
-    cascade: bool = False
-
-    def column(self, name: Name) -> Column:
-        names = [column.name for column in self.schema.shown]
-        if name.text not in names:
-            error = UndefinedColumn(
-                f'column "{name.text}" of map "{self.schema.name}" does not exist',
-                hint=did_you_mean(name.text, names),
-            )
-            raise placed(self.context, error, name)
-        return self.schema.column(name.text)
-
-    def put(self, column: Column, name: str = "") -> None:
-        """Replace the column called ``name`` (its own name if that stays)."""
-        self.schema = replace(
-            self.schema,
-            columns=tuple(
-                column if other.name == (name or column.name) else other
-                for other in self.schema.columns
-            ),
-        )
 
 
 def bind_alter(context: Context, tree: AlterTree, bind: BindQuery) -> CatalogStatement:
@@ -158,7 +124,7 @@ def bind_alter(context: Context, tree: AlterTree, bind: BindQuery) -> CatalogSta
     if tree.kind == "VIEW":
         raise missing(context, tree.name, "VIEW")
     before = map_of(context, tree.name)
-    work = _Alteration(context, before)
+    work = Alteration(context, before)
     for action in tree.actions:
         _apply(work, action)
     wanted: list[Edit] = [PutMap(work.schema), *map(PutMap, work.sequences)]
@@ -166,6 +132,8 @@ def bind_alter(context: Context, tree: AlterTree, bind: BindQuery) -> CatalogSta
     if isinstance(first, Rename) and first.old is not None:
         old, new = first.old.text, first.new.text
         wanted = with_renamed_views(context.catalog, wanted, old, new, bind)
+    if work.cascade:
+        wanted = list(without_children(context.catalog, wanted))
     edits = with_dependents(
         context,
         wanted,
@@ -180,13 +148,14 @@ def bind_alter(context: Context, tree: AlterTree, bind: BindQuery) -> CatalogSta
 
 
 def _verified(
-    work: _Alteration, before: MapSchema, edits: tuple[Edit, ...], tag: str
+    work: Alteration, before: MapSchema, edits: tuple[Edit, ...], tag: str
 ) -> CatalogStatement:
     catalog, schema = work.context.catalog, work.schema
     not_null = [name for name in work.not_null if name in schema.position]
     checks = [check for check in schema.checks if check.name in work.checks]
     uniques = [index for index in schema.uniques if index.name in work.uniques]
-    if not (not_null or checks or uniques or work.filled):
+    keys = [key for key in schema.foreign_keys if key.name in work.foreign_keys]
+    if not (not_null or checks or uniques or keys or work.filled):
         return CatalogStatement(tag, catalog.version, edits)
     guards = tuple(
         Check(NOT_NULL_GUARD + name, f"{quoted_name(name)} IS NOT NULL") for name in not_null
@@ -199,11 +168,13 @@ def _verified(
         ),
         checks=(*schema.checks, *guards),
     )
-    verify = verifications(schema, not_null, checks, uniques)
+    parents = [(key, parent_of(catalog, schema, key)) for key in keys]
+    verify = verifications(schema, not_null, checks, uniques, parents)
     views = [catalog.find_view(edit.name) for edit in edits if isinstance(edit, DropView)]
     undo: list[Edit] = [PutMap(before), *(PutView(view) for view in views if view is not None)]
     fill = fill_texts(schema, work.filled)
-    early = while_filling(schema, not_null, work.checks, work.uniques) if fill else guarded
+    demanded = {*work.checks, *work.uniques, *work.foreign_keys}
+    early = while_filling(schema, not_null, demanded) if fill else guarded
     return CatalogStatement(
         tag,
         catalog.version,
@@ -249,7 +220,7 @@ def _is_sequence(context: Context, tree: AlterTree) -> bool:
     return tree.kind == "TABLE" and isinstance(found, MapSchema) and found.sequence is not None
 
 
-def _apply(work: _Alteration, action: Action) -> None:
+def _apply(work: Alteration, action: Action) -> None:
     match action:
         case AddColumn():
             _add_column(work, action)
@@ -259,10 +230,12 @@ def _apply(work: _Alteration, action: Action) -> None:
             work.checks += [c.name for c in work.schema.checks if c.name not in known]
         case AddUnique() | AddKey():
             _add_unique(work, action)
+        case AddForeignKey(foreign_key=definition):
+            _add_foreign_keys(work, [definition])
         case DropColumn():
-            _drop_column(work, action)
+            drop_column(work, action)
         case DropConstraint():
-            _drop_constraint(work, action)
+            drop_constraint(work, action)
         case ChangeType():
             _change_type(work, action)
         case ChangeDefault():
@@ -280,7 +253,7 @@ def _apply(work: _Alteration, action: Action) -> None:
             _change_identity(work, action)
 
 
-def _add_column(work: _Alteration, action: AddColumn) -> None:
+def _add_column(work: Alteration, action: AddColumn) -> None:
     context, schema = work.context, work.schema
     name = action.column.name
     if name.text in schema.position:
@@ -305,9 +278,16 @@ def _add_column(work: _Alteration, action: AddColumn) -> None:
     if action.elements.key is not None:
         _add_unique(work, AddKey(action.elements.key))
     _add_uniques(work, action.elements.uniques)
+    _add_foreign_keys(work, action.elements.foreign_keys)
 
 
-def _identity_column(work: _Alteration, name: Name) -> Column:
+def _add_foreign_keys(work: Alteration, definitions: Sequence[ForeignKeyDefinition]) -> None:
+    known = {key.name for key in work.schema.foreign_keys}
+    work.schema = with_foreign_keys(work.context, work.schema, definitions, map_of)
+    work.foreign_keys += [k.name for k in work.schema.foreign_keys if k.name not in known]
+
+
+def _identity_column(work: Alteration, name: Name) -> Column:
     column = work.column(name)
     if column.identity is None:
         raise placed(
@@ -320,7 +300,7 @@ def _identity_column(work: _Alteration, name: Name) -> Column:
     return column
 
 
-def _change_default(work: _Alteration, action: ChangeDefault) -> None:
+def _change_default(work: Alteration, action: ChangeDefault) -> None:
     column = work.column(action.name)
     if column.identity is not None:
         error = SqlSyntaxError(
@@ -336,7 +316,7 @@ def _change_default(work: _Alteration, action: ChangeDefault) -> None:
     work.put(replace(column, default=default))
 
 
-def _change_expression(work: _Alteration, action: SetExpression | DropExpression) -> None:
+def _change_expression(work: Alteration, action: SetExpression | DropExpression) -> None:
     column = work.column(action.name)
     changed = altered_generation(work.context, work.schema, column, action)
     if isinstance(changed, Notice):
@@ -347,7 +327,7 @@ def _change_expression(work: _Alteration, action: SetExpression | DropExpression
         work.filled.append(column.name)
 
 
-def _change_identity(work: _Alteration, action: AddIdentity | SetIdentity | DropIdentity) -> None:
+def _change_identity(work: Alteration, action: AddIdentity | SetIdentity | DropIdentity) -> None:
     match action:
         case AddIdentity():
             _add_identity(work, action)
@@ -357,7 +337,7 @@ def _change_identity(work: _Alteration, action: AddIdentity | SetIdentity | Drop
             _drop_identity(work, action)
 
 
-def _add_identity(work: _Alteration, action: AddIdentity) -> None:
+def _add_identity(work: Alteration, action: AddIdentity) -> None:
     context, column = work.context, work.column(action.name)
     where = f'column "{column.name}" of relation "{work.schema.name}"'
     problem = ""
@@ -377,7 +357,7 @@ def _add_identity(work: _Alteration, action: AddIdentity) -> None:
     work.numbers.append(NumbersFrom(made.sequence.name))
 
 
-def _set_identity(work: _Alteration, action: SetIdentity) -> None:
+def _set_identity(work: Alteration, action: SetIdentity) -> None:
     column = _identity_column(work, action.name)
     identity = action.identity
     if identity.kind is not None:
@@ -390,7 +370,7 @@ def _set_identity(work: _Alteration, action: SetIdentity) -> None:
                 work.numbers.append(numbers)
 
 
-def _drop_identity(work: _Alteration, action: DropIdentity) -> None:
+def _drop_identity(work: Alteration, action: DropIdentity) -> None:
     if work.column(action.name).identity is None and action.if_exists:
         return
     column = _identity_column(work, action.name)
@@ -401,13 +381,13 @@ def _drop_identity(work: _Alteration, action: DropIdentity) -> None:
     work.dropped += gone
 
 
-def _add_uniques(work: _Alteration, definitions: Sequence[UniqueDefinition]) -> None:
+def _add_uniques(work: Alteration, definitions: Sequence[UniqueDefinition]) -> None:
     known = {index.name for index in work.schema.indexes}
     work.schema = with_uniques(work.context, work.schema, definitions)
     work.uniques += [i.name for i in work.schema.uniques if i.name not in known]
 
 
-def _add_unique(work: _Alteration, action: AddUnique | AddKey) -> None:
+def _add_unique(work: Alteration, action: AddUnique | AddKey) -> None:
     if isinstance(action, AddUnique):
         _add_uniques(work, [action.unique])
         return
@@ -418,71 +398,7 @@ def _add_unique(work: _Alteration, action: AddUnique | AddKey) -> None:
     work.uniques.append(work.schema.primary_key)
 
 
-def _drop_column(work: _Alteration, action: DropColumn) -> None:
-    schema = work.schema
-    if action.if_exists and action.name.text not in schema.position:
-        return
-    column = work.column(action.name)
-    if column.name in schema.key:
-        error = InvalidDefinition(
-            f'column "{column.name}" is in the primary key of map "{schema.name}"',
-            hint="The key of a map stays as it was defined.",
-        )
-        raise placed(work.context, error, action.name)
-    position = schema.position[column.name]
-    gone = [c for c in schema.checks if position in condition_columns(schema, c)]
-    shared = [c for c in gone if len(condition_columns(schema, c)) > 1]
-    if shared and not action.cascade:
-        error_ = DependentObjects(
-            f'cannot drop column "{column.name}" because other objects depend on it',
-            detail=f'constraint "{shared[0].name}" reads it and other columns.',
-            hint="Use DROP COLUMN ... CASCADE to drop the constraint too.",
-        )
-        raise placed(work.context, error_, action.name)
-    try:
-        schema = without_dependents(schema, column.name, cascade=action.cascade)
-    except DependentObjects as problem:
-        raise placed(work.context, problem, action.name) from None
-    work.cascade = work.cascade or action.cascade
-    work.dropped += owned_by(work.context.catalog, [column])
-    work.schema = replace(
-        schema,
-        columns=tuple(other for other in schema.columns if other is not column),
-        checks=tuple(check for check in schema.checks if check not in gone),
-        columns_made=max(schema.columns_made, *(other.id for other in schema.columns)),
-    )
-
-
-def _drop_constraint(work: _Alteration, action: DropConstraint) -> None:
-    schema, name = work.schema, action.name
-    left = tuple(check for check in schema.checks if check.name != name.text)
-    if len(left) < len(schema.checks):
-        work.schema = replace(schema, checks=left)
-        return
-    uniques = [index for index in schema.uniques if index.constraint]
-    if any(index.name == name.text for index in uniques):
-        key = schema.added_key
-        left_name = "" if key is not None and key.name == name.text else schema.key_name
-        work.schema = replace(without_index(schema, name.text), key_name=left_name)
-        work.uniques = [other for other in work.uniques if other != name.text]
-        return
-    if name.text == schema.primary_key and not schema.has_row_ids:
-        raise placed(
-            work.context,
-            InvalidDefinition("the primary key of a map stays as it was defined"),
-            name,
-        )
-    if not action.if_exists:
-        error = UndefinedObject(
-            f'constraint "{name.text}" of map "{schema.name}" does not exist',
-            hint=did_you_mean(
-                name.text, [*(c.name for c in schema.checks), *(i.name for i in uniques)]
-            ),
-        )
-        raise placed(work.context, error, name)
-
-
-def _change_type(work: _Alteration, action: ChangeType) -> None:
+def _change_type(work: Alteration, action: ChangeType) -> None:
     column = work.column(action.name)
     try:
         refuse_new_type(work.schema, column.name)
@@ -490,6 +406,8 @@ def _change_type(work: _Alteration, action: ChangeType) -> None:
         raise placed(work.context, problem, action.name) from None
     new = resolved(work.context, action.type, action.position)
     same = column.type == new  # but for digits of seconds
+    if not same:
+        keep_comparable(work.context, work.schema, action.name, new)
     computed = not converts_itself(work.context, action)
     if same and str(column.type) == str(new) and not computed:
         return
@@ -497,7 +415,7 @@ def _change_type(work: _Alteration, action: ChangeType) -> None:
     key = column.name in work.schema.key and not (same or text)
     convert = widening(column.type, new)
     if not same and any(column.name in index.names for index in work.schema.uniques):
-        _keep_distinct(work, column, new, action.name)
+        keep_distinct(work.context, column, new, action.name)
     if key or computed or convert is None:
         why = (
             "the type of a key column cannot be changed"
@@ -525,20 +443,7 @@ def _change_type(work: _Alteration, action: ChangeType) -> None:
         condition_columns(work.schema, check)
 
 
-def _keep_distinct(work: _Alteration, column: Column, new: SqlType, place: Name) -> None:
-    """Different values of the old type are different ones of the new one. Raises NotSupported."""
-    old = column.type
-    text = old.is_text and new.is_text and (old.kind is Kind.CHAR or new.kind is not Kind.CHAR)
-    if not (text or (old.is_integer and new.is_integer)):
-        error = NotSupported(
-            f'the type of column "{column.name}", which is in a UNIQUE constraint, cannot become '
-            f"{new}",
-            hint="Drop the constraint, change the type, and add the constraint again.",
-        )
-        raise placed(work.context, error, place)
-
-
-def _change_nullable(work: _Alteration, action: ChangeNullable) -> None:
+def _change_nullable(work: Alteration, action: ChangeNullable) -> None:
     column = work.column(action.name)
     if action.nullable and column.name in work.schema.key:
         error = InvalidDefinition(f'column "{column.name}" is in a primary key')
@@ -550,12 +455,12 @@ def _change_nullable(work: _Alteration, action: ChangeNullable) -> None:
     work.put(replace(column, nullable=action.nullable))
 
 
-def _rename(work: _Alteration, action: Rename) -> None:
+def _rename(work: Alteration, action: Rename) -> None:
     context, schema = work.context, work.schema
     assert action.old is not None
     old, new = action.old.text, action.new.text
     if action.what == "CONSTRAINT":
-        _rename_constraint(work, action.old, action.new)
+        work.schema = with_renamed_constraint(context, schema, action.old, action.new)
         return
     column = work.column(action.old)
     if new in schema.position:
@@ -572,28 +477,3 @@ def _rename(work: _Alteration, action: Rename) -> None:
         work.schema = with_renamed_checks(schema, renamed_schema, old, new)
     except NotSupported as problem:
         raise placed(context, problem, action.old) from None
-
-
-def _rename_constraint(work: _Alteration, old: Name, new: Name) -> None:
-    schema = work.schema
-    uniques = [index.name for index in schema.uniques if index.constraint]
-    names = [schema.primary_key, *(check.name for check in schema.checks), *uniques]
-    if old.text not in names:
-        error = UndefinedObject(f'constraint "{old.text}" of map "{schema.name}" does not exist')
-        raise placed(work.context, error, old)
-    foreign = old.text in uniques and index_in(work.context, schema.namespace, new.text) is not None
-    if new.text in names or foreign:  # names of indexes are those of a schema
-        taken = DuplicateObject(f'constraint "{new.text}" for map "{schema.name}" already exists')
-        raise placed(work.context, taken, new)
-    work.schema = replace(
-        schema,
-        key_name=new.text if old.text == schema.primary_key else schema.key_name,
-        checks=tuple(
-            replace(check, name=new.text) if check.name == old.text else check
-            for check in schema.checks
-        ),
-        indexes=tuple(
-            replace(i, name=new.text) if i.constraint and i.name == old.text else i
-            for i in schema.indexes
-        ),
-    )

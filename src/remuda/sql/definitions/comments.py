@@ -89,10 +89,15 @@ def _constraint(context: Context, schema: MapSchema, name: Name, comment: str) -
         replace(check, comment=comment) if check.name == name.text else check
         for check in schema.checks
     )
+    foreign_keys = tuple(
+        replace(key, comment=comment) if key.name == name.text else key
+        for key in schema.foreign_keys
+    )
     known = [
         *([] if schema.has_row_ids else [schema.primary_key]),
         *(index.name for index in schema.indexes if index.constraint),
         *(check.name for check in schema.checks),
+        *(key.name for key in schema.foreign_keys),
     ]
     if name.text not in known:
         problem = UndefinedObject(
@@ -100,4 +105,4 @@ def _constraint(context: Context, schema: MapSchema, name: Name, comment: str) -
             hint=did_you_mean(name.text, known),
         )
         raise placed(context, problem, name)
-    return replace(schema, indexes=indexes, checks=checks)
+    return replace(schema, indexes=indexes, checks=checks, foreign_keys=foreign_keys)

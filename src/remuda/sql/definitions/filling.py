@@ -48,17 +48,18 @@ def _update(schema: MapSchema, names: Sequence[str]) -> str:
 
 
 def while_filling(
-    schema: MapSchema, not_null: Collection[str], checks: Collection[str], uniques: Collection[str]
+    schema: MapSchema, not_null: Collection[str], demanded: Collection[str]
 ) -> MapSchema:
-    """``schema`` without what the statement demands of all rows: NOT NULL columns, CHECK
-    constraints and unique indexes."""
+    """``schema`` without what the statement demands of all rows: NOT NULL columns, and the CHECK
+    constraints, unique indexes and foreign keys named in ``demanded``."""
     return replace(
         schema,
         columns=tuple(
             replace(column, nullable=True) if column.name in not_null else column
             for column in schema.columns
         ),
-        checks=tuple(check for check in schema.checks if check.name not in checks),
-        indexes=tuple(index for index in schema.indexes if index.name not in uniques),
-        key_name="" if schema.key_name in uniques else schema.key_name,
+        checks=tuple(check for check in schema.checks if check.name not in demanded),
+        indexes=tuple(index for index in schema.indexes if index.name not in demanded),
+        foreign_keys=tuple(key for key in schema.foreign_keys if key.name not in demanded),
+        key_name="" if schema.key_name in demanded else schema.key_name,
     )

@@ -16,18 +16,21 @@ from typing import Any, Final
 from remuda.catalog.edits import Edit, PutView
 from remuda.datatypes.identifiers import quoted_name
 from remuda.datatypes.schema import Check, Column, MapSchema, ViewDefinition
-from remuda.errors import NotSupported, RemudaError
+from remuda.errors import DuplicateObject, NotSupported, RemudaError, UndefinedObject
 from remuda.plan.expression import Expression
 from remuda.plan.logical import Logical
 from remuda.sql.definitions.constraints import check_condition
+from remuda.sql.definitions.foreign_keys import constraint_names
 from remuda.sql.definitions.generated import generation
+from remuda.sql.definitions.index_definitions import index_in
 from remuda.sql.parsing.snippets import parse_query
-from remuda.sql.queries.views import BindQuery, broken_views, view_plan, works
+from remuda.sql.queries.views import BindQuery, broken_views, placed, view_plan, works
 from remuda.sql.scope.context import Context
 from remuda.sql.scope.overlay import Overlay
 from remuda.sql.scope.statements import CatalogReader
 from remuda.sql.text.lexemes import TokenKind
 from remuda.sql.text.lexer import tokenize
+from remuda.sql.trees.names import Name
 
 _NAMES: Final = ("name", "alias")
 
@@ -160,3 +163,32 @@ def _shape(value: Any) -> Any:
         ]
         return (type(value).__name__, *parts)
     return value
+
+
+def with_renamed_constraint(context: Context, schema: MapSchema, old: Name, new: Name) -> MapSchema:
+    """Raises UndefinedObject, DuplicateObject."""
+    uniques = [index.name for index in schema.uniques if index.constraint]
+    names = constraint_names(schema)
+    if old.text not in names:
+        error = UndefinedObject(f'constraint "{old.text}" of map "{schema.name}" does not exist')
+        raise placed(context, error, old)
+    foreign = old.text in uniques and index_in(context, schema.namespace, new.text) is not None
+    if new.text in names or foreign:  # names of indexes are those of a schema
+        taken = DuplicateObject(f'constraint "{new.text}" for map "{schema.name}" already exists')
+        raise placed(context, taken, new)
+    return dataclasses.replace(
+        schema,
+        key_name=new.text if old.text == schema.primary_key else schema.key_name,
+        checks=tuple(
+            dataclasses.replace(check, name=new.text) if check.name == old.text else check
+            for check in schema.checks
+        ),
+        indexes=tuple(
+            dataclasses.replace(i, name=new.text) if i.constraint and i.name == old.text else i
+            for i in schema.indexes
+        ),
+        foreign_keys=tuple(
+            dataclasses.replace(key, name=new.text) if key.name == old.text else key
+            for key in schema.foreign_keys
+        ),
+    )

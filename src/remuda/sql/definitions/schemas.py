@@ -33,6 +33,11 @@ from remuda.errors import (
 from remuda.plan.expression import ColumnRef, Expression, Literal
 from remuda.plan.logical import Logical
 from remuda.sql.definitions.constraints import bind_check, bind_default, condition_columns
+from remuda.sql.definitions.foreign_keys import (
+    constraint_names,
+    with_foreign_keys,
+    without_children,
+)
 from remuda.sql.definitions.generated import check_clauses, check_generated
 from remuda.sql.definitions.map_options import with_settings
 from remuda.sql.definitions.sequences import (
@@ -49,10 +54,10 @@ from remuda.sql.queries.views import BindQuery, placed, with_dependents
 from remuda.sql.scope.context import Context
 from remuda.sql.scope.declared_types import declared_types
 from remuda.sql.scope.enum_names import resolved
-from remuda.sql.scope.names import absent_schema, known_name, no_repeats
+from remuda.sql.scope.names import known_name, no_repeats
 from remuda.sql.scope.notices import Notice, already_there, not_there
 from remuda.sql.scope.output import project
-from remuda.sql.scope.resolution import Place, found_in
+from remuda.sql.scope.resolution import Place, exists, found_in
 from remuda.sql.scope.statements import (
     CatalogStatement,
     CreateAsStatement,
@@ -101,7 +106,7 @@ def bind_create(
     else:
         columns = _columns(context, tree, place, sequences)
     schema = _schema(context, tree, place, columns)
-    if sequences:
+    if sequences or schema.foreign_keys:
         version = context.catalog.version
         if existing is not None:
             return CatalogStatement("CREATE TABLE", version, (), notices=notices)
@@ -196,7 +201,8 @@ def _schema(context: Context, tree: CreateTree, place: Place, columns: list[Colu
         if "indexes" in like.including:
             commented = "comments" in like.including
             schema = copied_uniques(context, schema, _map(context, like.name), comments=commented)
-    return with_uniques(context, schema, tree.elements.uniques)
+    schema = with_uniques(context, schema, tree.elements.uniques)
+    return with_foreign_keys(context, schema, tree.elements.foreign_keys, _map)
 
 
 def _refuse_for_replicated(context: Context, schema: MapSchema, name: Name) -> None:
@@ -361,8 +367,7 @@ def with_checks(
     checks = list(schema.checks)
     for definition in definitions:
         bind_check(context, schema, definition.condition)
-        names = {schema.primary_key, *(check.name for check in checks)}
-        names.update(index.name for index in schema.uniques)
+        names = constraint_names(replace(schema, checks=tuple(checks)))
         if definition.name is not None and definition.name.text in names:
             raise placed(
                 context,
@@ -425,12 +430,16 @@ def bind_drop(context: Context, tree: DropTree, bind: BindQuery) -> CatalogState
     for name in tree.names:
         found = context.relation(name)
         if found is None:
-            if not tree.if_exists:
-                raise missing(context, name, tree.kind)
-            absent = absent_schema(context, name) is not None
-            skipped = ("schema", name.schema) if absent else (tree.kind.lower(), name.text)
-            notices.append(not_there(*skipped))
-            continue
+            if name.schema and not exists(catalog, name.schema):
+                if not tree.if_exists:
+                    absent = UndefinedSchema(f'schema "{name.schema}" does not exist')
+                    raise placed(context, absent, name)
+                notices.append(not_there("schema", name.schema))
+                continue
+            if tree.if_exists:
+                notices.append(not_there(tree.kind.lower(), name.text))
+                continue
+            raise missing(context, name, tree.kind)
         if kind_of(found) != tree.kind:
             raise placed(context, wrong_kind(found, tree.kind), name)
         edit = DropMap(found.name) if tree.kind == "TABLE" else DropView(found.name)
@@ -438,6 +447,8 @@ def bind_drop(context: Context, tree: DropTree, bind: BindQuery) -> CatalogState
             edits.append(edit)
             sequences = owned_by(catalog, found.columns)
             edits += [DropMap(each.name) for each in sequences]
+    if tree.cascade:
+        edits = list(without_children(catalog, edits))
     tag = f"DROP {tree.kind}"
     if not edits:
         return CatalogStatement(tag, catalog.version, (), notices=tuple(notices))
@@ -509,10 +520,7 @@ def _map(context: Context, name: Name) -> MapSchema:
     return found
 
 
-def missing(context: Context, name: Name, kind: str) -> UndefinedMap | UndefinedSchema:
-    absent = absent_schema(context, name)
-    if absent is not None:
-        return absent
+def missing(context: Context, name: Name, kind: str) -> UndefinedMap:
     error = undefined_map(context, name.shown, None)
     if kind == "VIEW":
         error = UndefinedMap(

@@ -30,6 +30,7 @@ def with_uniques(
         columns = [known_name(context, name, names) for name in definition.columns]
         no_repeats(context, definition.columns, "unique constraint")
         own = {schema.primary_key, *(check.name for check in schema.checks)}
+        own.update(key.name for key in schema.foreign_keys)
         given = definition.name.text if definition.name is not None else ""
         name = given or _free("_".join([schema.local, *columns, "key"]), taken | own)
         index = IndexDefinition(

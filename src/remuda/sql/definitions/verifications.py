@@ -7,9 +7,10 @@ from functools import partial
 
 from remuda.datatypes.identifiers import quoted_name, sql_name
 from remuda.datatypes.index import IndexDefinition
-from remuda.datatypes.schema import Check, MapSchema
+from remuda.datatypes.schema import Check, ForeignKey, MapSchema
 from remuda.datatypes.values import PhysicalValue
 from remuda.errors import CheckViolation, ErrorSubject, NotNullViolation
+from remuda.sql.definitions import foreign_keys
 from remuda.sql.definitions.unique_constraints import verification
 from remuda.sql.scope.statements import Verification
 
@@ -19,8 +20,10 @@ def verifications(
     not_null: Sequence[str],
     checks: Sequence[Check],
     uniques: Sequence[IndexDefinition],
+    parents: Sequence[tuple[ForeignKey, MapSchema]] = (),
 ) -> tuple[Verification, ...]:
-    """For columns that become NOT NULL, new CHECK constraints and new unique indexes."""
+    """For columns that become NOT NULL, new CHECK constraints, new unique indexes, and new foreign
+    keys with their ``parents``."""
     some_row = f"SELECT 1 FROM {sql_name(schema)} WHERE "  # noqa: S608 (a quoted name)
     verify = [verification(schema, index) for index in uniques]
     verify += [
@@ -37,6 +40,7 @@ def verifications(
         )
         for check in checks
     ]
+    verify += [foreign_keys.verification(schema, key, parent) for key, parent in parents]
     return tuple(verify)
 
 

@@ -12,7 +12,11 @@ from dataclasses import replace
 from operator import attrgetter
 from typing import Final
 
-from remuda.catalog.definition_text import constraint_text, unique_text
+from remuda.catalog.definition_text import (
+    constraint_text,
+    foreign_key_text,
+    unique_text,
+)
 from remuda.catalog.pg_objects import (
     comments,
     index_text,
@@ -145,6 +149,8 @@ def _constraints(holder: Holder, *, pretty: bool = False) -> dict[int, str]:
         for index in schema.uniques:
             if index.constraint:
                 found[index.constraint_oid] = unique_text(schema, index)
+        for key in schema.foreign_keys:
+            found[key.oid] = foreign_key_text(key)
     return found
 
 

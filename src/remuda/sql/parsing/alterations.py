@@ -6,6 +6,7 @@
     action    ADD [COLUMN] [IF NOT EXISTS] column  |  ADD [CONSTRAINT name] CHECK (condition)
               | ADD [CONSTRAINT name] PRIMARY KEY (column, ...)
               | ADD [CONSTRAINT name] UNIQUE [NULLS [NOT] DISTINCT] (column, ...)
+              | ADD [CONSTRAINT name] FOREIGN KEY (column, ...) REFERENCES parent ...
               | DROP [COLUMN] [IF EXISTS] name [CASCADE]  |  DROP CONSTRAINT [IF EXISTS] name
               | ALTER [COLUMN] name [SET DATA] TYPE type
               | ALTER [COLUMN] name SET DEFAULT value  |  ALTER [COLUMN] name DROP DEFAULT
@@ -44,6 +45,7 @@ from remuda.sql.trees.syntax import (
     Action,
     AddCheck,
     AddColumn,
+    AddForeignKey,
     AddIdentity,
     AddKey,
     AddUnique,
@@ -164,11 +166,13 @@ class AlterParser(ElementReader):
             return AddCheck(CheckDefinition(constraint, condition, None))
         if self.accept("unique"):
             return AddUnique(self.unique(constraint))
-        if constraint is not None or self.word() == "foreign":
+        if self.accept("foreign", "key"):
+            return AddForeignKey(self.foreign_key(constraint))
+        if constraint is not None:
             self.unsupported(
-                f"ADD {self.word().upper()}" + " KEY" * (self.word() == "foreign"),
+                f"ADD {self.word().upper()}",
                 "ADD PRIMARY KEY (column), ADD CHECK (condition), ADD UNIQUE (column), "
-                "ADD COLUMN name type",
+                "ADD FOREIGN KEY (column) REFERENCES table, ADD COLUMN name type",
             )
         self.accept("column")
         if_not_exists = self.accept("if", "not", "exists")
@@ -188,7 +192,7 @@ class AlterParser(ElementReader):
         if not cascade:
             self.accept("restrict")
         if what == "constraint":
-            return DropConstraint(name, if_exists)
+            return DropConstraint(name, if_exists, cascade)
         return DropColumn(name, if_exists, cascade)
 
     def _alter_index(self) -> AlterTree:

@@ -6,8 +6,9 @@
               | [CONSTRAINT name] PRIMARY KEY (column, ...)
               | [CONSTRAINT name] UNIQUE [NULLS [NOT] DISTINCT] (column, ...)
               | [CONSTRAINT name] CHECK (condition)
+              | [CONSTRAINT name] FOREIGN KEY (column, ...) REFERENCES parent ...
     column    name type [ [CONSTRAINT name] NOT NULL | NULL | PRIMARY KEY | DEFAULT value
-              | UNIQUE [NULLS [NOT] DISTINCT] | CHECK (condition)
+              | UNIQUE [NULLS [NOT] DISTINCT] | CHECK (condition) | REFERENCES parent ...
               | GENERATED ALWAYS | BY DEFAULT AS IDENTITY [(clause ...)]
               | GENERATED ALWAYS AS (expression) STORED | COLLATE collation ]...
 
@@ -21,6 +22,7 @@ from typing import Final
 from remuda.datatypes.sequences import RANGES
 from remuda.datatypes.sql import Kind, SqlType
 from remuda.errors import InvalidDefinition, Position, SqlSyntaxError, TypeMismatch
+from remuda.sql.parsing.foreign_keys import read_references
 from remuda.sql.parsing.grammar.types import TypeGrammar, declared_type
 from remuda.sql.parsing.option_settings import skip_collation
 from remuda.sql.parsing.sequences import read_generated
@@ -28,6 +30,7 @@ from remuda.sql.parsing.token_reader import TokenReader
 from remuda.sql.trees.syntax import (
     CheckDefinition,
     ColumnDefinition,
+    ForeignKeyDefinition,
     KeyDefinition,
     LikeDefinition,
     Name,
@@ -36,17 +39,17 @@ from remuda.sql.trees.syntax import (
     UniqueDefinition,
 )
 
-_NOT_COLUMNS: Final = frozenset({"foreign", "exclude"})
+_NOT_COLUMNS: Final = frozenset({"exclude"})
 _LIKE_OPTIONS: Final = frozenset(
     {"all", "comments", "compression", "constraints", "defaults", "generated", "identity"}
     | {"indexes", "statistics", "storage"}
 )
 """Of LIKE: what is copied besides names, types and NOT NULL."""
 _COLLATED: Final = frozenset({Kind.CHAR, Kind.VARCHAR})
-_COLUMN_OPTIONS: Final = frozenset({"references", "as"})
+_COLUMN_OPTIONS: Final = frozenset({"as"})
 _AFTER_DEFAULT: Final = frozenset(
     {"not", "null", "primary", "check", "constraint", "default"}
-    | {"unique", "generated", "collate"}
+    | {"unique", "generated", "collate", "references"}
     | _COLUMN_OPTIONS
 )
 SERIALS: Final = {
@@ -78,10 +81,12 @@ class ElementReader(TokenReader):
             found.checks.append(CheckDefinition(constraint, self.enclosed(), None))
         elif self.accept("unique"):
             found.uniques.append(self.unique(constraint))
+        elif self.accept("foreign", "key"):
+            found.foreign_keys.append(self.foreign_key(constraint))
         elif self.word() in _NOT_COLUMNS:
             self.unsupported(
-                f"the constraint {self.word().upper()}" + " KEY" * (self.word() == "foreign"),
-                "PRIMARY KEY (column, ...), UNIQUE (column, ...), CHECK (...)",
+                f"the constraint {self.word().upper()}",
+                "PRIMARY KEY (column, ...), UNIQUE (column, ...), CHECK (...), FOREIGN KEY",
             )
         elif constraint is not None:
             self.fail()
@@ -106,6 +111,12 @@ class ElementReader(TokenReader):
         """After UNIQUE of a constraint that names its columns."""
         distinct = self.nulls_distinct()
         return UniqueDefinition(constraint, self.names(), distinct)
+
+    def foreign_key(self, constraint: Name | None) -> ForeignKeyDefinition:
+        """After FOREIGN KEY of a constraint that names its columns."""
+        columns = self.names()
+        self.expect("references")
+        return read_references(self, constraint, columns)
 
     def nulls_distinct(self) -> bool:
         """``[NULLS [NOT] DISTINCT]``"""
@@ -138,7 +149,7 @@ class ElementReader(TokenReader):
         if word in _COLUMN_OPTIONS:
             self.unsupported(
                 f"the column option {word.upper()}",
-                "NOT NULL, DEFAULT, CHECK, UNIQUE, PRIMARY KEY",
+                "NOT NULL, DEFAULT, CHECK, UNIQUE, PRIMARY KEY, REFERENCES",
             )
         return column
 
@@ -160,6 +171,8 @@ class ElementReader(TokenReader):
         elif self.accept("unique"):
             distinct = self.nulls_distinct()
             found.uniques.append(UniqueDefinition(constraint, (column.name,), distinct))
+        elif self.accept("references"):
+            found.foreign_keys.append(read_references(self, constraint, (column.name,)))
         elif self.accept("default"):
             if column.default is not None:
                 raise SqlSyntaxError(

@@ -100,10 +100,8 @@ class TokenReader:
         if len(parts) == 1:
             return last
         if len(parts) > 3:
-            written = ".".join(part.text for part in parts)
             raise SqlSyntaxError(
-                f"improper qualified name (too many dotted names): {written}",
-                position=first.position,
+                "improper qualified name (too many dotted names)", position=first.position
             )
         database = first.text if len(parts) == 3 else ""
         return Name(last.text, first.position, parts[-2].text, database)

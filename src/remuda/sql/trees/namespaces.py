@@ -3,9 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, TypeAlias
 
 from remuda.sql.trees.names import Name
+
+
+@dataclass(frozen=True, slots=True)
+class CreateSchemaTree:
+    """``of_user``: its name is that of the session's user, instead of ``name``, which is a word
+    for this user."""
+
+    name: Name
+    if_not_exists: bool
+    of_user: bool = False
+    reads_only: Literal[False] = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,3 +41,6 @@ class CommentSchemaTree:
     name: Name
     comment: str
     reads_only: Literal[False] = False
+
+
+SchemaTree: TypeAlias = CreateSchemaTree | DropSchemaTree | AlterSchemaTree | CommentSchemaTree

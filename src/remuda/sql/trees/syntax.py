@@ -7,6 +7,7 @@ from enum import Enum
 from typing import Literal, TypeAlias
 
 from remuda.datatypes.index import IndexKind
+from remuda.datatypes.schema import KeyAction
 from remuda.datatypes.sql import SqlType
 from remuda.errors import Position
 from remuda.sql.text.lexemes import Token
@@ -15,7 +16,7 @@ from remuda.sql.trees.cluster import CancelTree, ClusterTree
 from remuda.sql.trees.copy import CopyTree
 from remuda.sql.trees.cursors import Declaration
 from remuda.sql.trees.names import Name
-from remuda.sql.trees.namespaces import AlterSchemaTree, CommentSchemaTree, DropSchemaTree
+from remuda.sql.trees.namespaces import SchemaTree
 from remuda.sql.trees.privileges import PrivilegeTree
 from remuda.sql.trees.sequences import (
     AlterSequenceTree,
@@ -128,6 +129,19 @@ class UniqueDefinition:
 
 
 @dataclass(frozen=True, slots=True)
+class ForeignKeyDefinition:
+    """FOREIGN KEY, or REFERENCES behind a column. ``parent_columns`` is empty where the primary key
+    is meant."""
+
+    name: Name | None
+    columns: tuple[Name, ...]
+    parent: Name
+    parent_columns: tuple[Name, ...]
+    on_delete: KeyAction = KeyAction.NO_ACTION
+    on_update: KeyAction = KeyAction.NO_ACTION
+
+
+@dataclass(frozen=True, slots=True)
 class LikeDefinition:
     """The columns of a map, before the column number ``place`` of the definition; ``including``
     says what else is copied."""
@@ -145,6 +159,7 @@ class TableElements:
     key: KeyDefinition | None = None
     checks: list[CheckDefinition] = field(default_factory=list)
     uniques: list[UniqueDefinition] = field(default_factory=list)
+    foreign_keys: list[ForeignKeyDefinition] = field(default_factory=list)
     like: list[LikeDefinition] = field(default_factory=list)
 
 
@@ -240,6 +255,11 @@ class AddUnique:
 
 
 @dataclass(frozen=True, slots=True)
+class AddForeignKey:
+    foreign_key: ForeignKeyDefinition
+
+
+@dataclass(frozen=True, slots=True)
 class AddKey:
     key: KeyDefinition
 
@@ -255,6 +275,7 @@ class DropColumn:
 class DropConstraint:
     name: Name
     if_exists: bool
+    cascade: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -344,6 +365,7 @@ Action: TypeAlias = (
     AddColumn
     | AddCheck
     | AddUnique
+    | AddForeignKey
     | AddKey
     | DropColumn
     | DropConstraint
@@ -455,26 +477,6 @@ class ExplainTree:
         return not self.options.analyze or self.statement.reads_only
 
 
-SchemaElement: TypeAlias = (
-    CreateTree | CreateViewTree | CreateIndexTree | CreateSequenceTree | PrivilegeTree
-)
-"""Of CREATE SCHEMA."""
-
-
-@dataclass(frozen=True, slots=True)
-class CreateSchemaTree:
-    """``of_user``: its name is that of the session's user, instead of ``name``, which is a word
-    for this user. ``user``: the name of another one to whom it should belong."""
-
-    name: Name
-    if_not_exists: bool
-    of_user: bool = False
-    user: Name | None = None
-    elements: tuple[SchemaElement, ...] = ()
-    reads_only: Literal[False] = False
-
-
-SchemaTree: TypeAlias = CreateSchemaTree | DropSchemaTree | AlterSchemaTree | CommentSchemaTree
 Tree: TypeAlias = (
     QueryTree
     | DeclareTree
