@@ -20,7 +20,7 @@ CATALOGUES = {
     ROOT / "src/remuda/sql/trees/ast.py",
 }
 """A list of things of one kind is one idea, however many there are."""
-CATALOGUE_LINES_MAX = 900
+CATALOGUE_LINES_MAX = 950
 FUNCTION_LINES_MAX = 90
 FORBIDDEN_NAMES = {"utils", "util", "helpers", "helper", "common", "manager", "misc"}
 

@@ -182,7 +182,7 @@ class Rooms:
             accept_lost=self.lost.accept,
             reading=self.reading,
         )
-        self.transactions.guard_by(self.statements.uniques)
+        self.transactions.guard_by(self.statements.checks)
         self.statement_requests = StatementRequests(core, self.statements)
         self.catalog_requests = CatalogRequests(core, self.catalog, self.statistics)
         self.postgres = PostgresWing(core, peers, self.statements, self.queries, self.plans)

@@ -9,7 +9,7 @@ from tests.member.conftest import TestCluster
 from transacting import Session
 
 from remuda.errors import SerializationFailure, UniqueViolation
-from remuda.member.statements.unique_checks import UniqueChecks
+from remuda.member.statements.checks.unique_checks import UniqueChecks
 from remuda.member.transactions.shell import TransactionShell
 
 ROWS = (

@@ -41,6 +41,7 @@ from remuda.member.commits.commits import Commits, Work, rows_missing
 from remuda.member.commits.job_rows import Frame, JobRows
 from remuda.member.commits.turns import coordinator_of
 from remuda.member.commits.writes import owners
+from remuda.member.state.lifetimes import refuse_bulk, refuse_bulk_removal, refuse_lifetime
 from remuda.member.state.log import fields
 from remuda.rpc import arrow_stream, codec
 from remuda.rpc.messages import common_pb2, control_pb2, user_pb2
@@ -130,6 +131,9 @@ class Jobs(Wing):
         schema = core.schema(message.map)
         if message.HasField("job") and self._begun_elsewhere(call, message.job):
             return
+        refuse_bulk(schema, "bulk writes")
+        if message.overwrite:
+            refuse_bulk_removal(schema, "bulk overwrites")
         core.require_all_reached()
         if len(self._jobs) >= JOBS_MAX:
             raise LimitExceeded(f"member {core.number} coordinates {JOBS_MAX} jobs already")
@@ -222,6 +226,7 @@ class Jobs(Wing):
             unique=bool(job.schema.uniques),
         )
         try:
+            refuse_lifetime(job.schema, work.ttl)
             core.store(job.schema.map_id, job.schema.version)
             if job.schema.replicated:
                 self._require_on_all(job, message)
@@ -415,6 +420,8 @@ class Jobs(Wing):
                 self._commits.drop(job, [self._core.number])
 
     def _stage(self, call: Call, message: user_pb2.JobWrite, schema: MapSchema) -> None:
+        if message.removal:
+            refuse_bulk_removal(schema, "bulk deletes")
         if schema.replicated:
             self._stage_here(call, message, schema)
         else:

@@ -27,6 +27,7 @@ from remuda.member.commits.staged_rows import (
     stage_here,
     stage_there,
 )
+from remuda.member.state.lifetimes import refuse_bulk, refuse_bulk_removal
 from remuda.member.state.routing import Router, Share
 from remuda.storage.staging.row_ends import with_ends
 
@@ -88,7 +89,11 @@ class StagedWrite:
         commits: Commits,
         schema: MapSchema,
         aside: Aside | None = None,
+        *,
+        keeps: bool = False,
     ) -> None:
+        """``keeps``: the rows name the same parents as the rows that they replace."""
+        self._keeps = keeps
         self._aside = aside or _at_once
         self._core = core
         self._peers = peers
@@ -135,12 +140,15 @@ class StagedWrite:
         return await self.commit(ttl=ttl, rows=rows)
 
     def _checked(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        if not self._keeps:
+            refuse_bulk(self._schema, "bulk writes")
         batch = self._core.constraints.with_row_ids(batch, self._schema, self._core.number)
         self._core.constraints.check(batch, self._schema)
         return batch
 
     async def remove(self, keys: Sequence[pa.Array]) -> None:
         """Stage the removal of the rows with these keys (key columns in engine form)."""
+        refuse_bulk_removal(self._schema, "bulk deletes")
         batch = of_keys(keys, self._schema)
         if not batch.num_rows:
             return

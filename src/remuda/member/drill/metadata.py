@@ -12,8 +12,8 @@ from typing import Any
 
 from google.protobuf.message import Message
 
-from remuda.catalog.pg_objects import Relation, relations, schemas
-from remuda.catalog.system_relations import DATABASE, OWNER, SYSTEM
+from remuda.catalog.pg_objects import SCHEMAS, Relation, relations
+from remuda.catalog.system_relations import DATABASE, OWNER, PUBLIC
 from remuda.datatypes.schema import MapSchema, ViewDefinition
 from remuda.errors import RemudaError
 from remuda.member.base.core import Call, Core
@@ -71,7 +71,7 @@ class DrillMetadata(Wing):
 
     def on_schemas(self, call: Call) -> None:
         request = GetSchemasReq.FromString(call.pbody)
-        self._answer(call, GetSchemasResp(), "schemas", lambda: self._schemas(request, call.user))
+        self._answer(call, GetSchemasResp(), "schemas", lambda: self._schemas(request))
 
     def on_tables(self, call: Call) -> None:
         request = GetTablesReq.FromString(call.pbody)
@@ -103,7 +103,8 @@ class DrillMetadata(Wing):
             )
         ]
 
-    def _schemas(self, request: GetSchemasReq, user: str) -> list[SchemaMetadata]:
+    @staticmethod
+    def _schemas(request: GetSchemasReq) -> list[SchemaMetadata]:
         filters = _filters(request)
         return [
             SchemaMetadata(
@@ -111,10 +112,10 @@ class DrillMetadata(Wing):
                 schema_name=name,
                 owner=OWNER,
                 type=DATABASE,
-                mutable="NO" if name in SYSTEM else "YES",
+                mutable="YES" if name == PUBLIC else "NO",
             )
-            for name in sorted(name for name, _ in schemas(self._core.access.catalog(user)))
-            if filters.catalog(DATABASE) and filters.schema(name.lower())
+            for name in sorted(SCHEMAS)
+            if filters.catalog(DATABASE) and filters.schema(name)
         ]
 
     def _tables(self, request: GetTablesReq, user: str) -> list[TableMetadata]:
@@ -145,7 +146,7 @@ class DrillMetadata(Wing):
         if not filters.catalog(DATABASE):
             return
         for relation in relations(self._core.access.catalog(user)):
-            if filters.schema(relation.schema.lower()) and filters.table(relation.name):
+            if filters.schema(relation.schema) and filters.table(relation.name):
                 yield relation
 
 

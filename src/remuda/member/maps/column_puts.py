@@ -11,6 +11,7 @@ from remuda.datatypes.values import arrays_to_rows
 from remuda.member.base.core import Call, Core, nothing_done
 from remuda.member.commits.writes import SEARCHED_MAX, StagedWrite, through_views
 from remuda.member.maps.writes import ALWAYS, ttl_of
+from remuda.member.state.lifetimes import refuse_lifetime
 from remuda.rpc import arrow_stream
 from remuda.rpc.messages import user_pb2
 from remuda.rpc.messages.user_pb2 import RpcType
@@ -83,7 +84,8 @@ class ColumnPuts:
     ) -> None:
         core, view = self._core, self._core.view
         rows, unique = sum(batch.num_rows for batch in batches), bool(found.schema.uniques)
-        if unique and rows <= SEARCHED_MAX:
+        refuse_lifetime(found.schema, ttl_of(message))
+        if not found.schema.takes_bulk or (unique and rows <= SEARCHED_MAX):
             await self._put_unique(call, message, found, batches)
             return
         members = core.live_members()
@@ -117,7 +119,7 @@ class ColumnPuts:
         found: OpenMap,
         batches: list[pa.RecordBatch],
     ) -> None:
-        """A few rows as a transaction, which looks for the values of each one."""
+        """Rows as a transaction, which looks for the values of each one."""
         types = [column.type for column in found.schema.columns]
         keyed = [
             (found.key_of(row), row)

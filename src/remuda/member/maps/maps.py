@@ -315,7 +315,7 @@ class Maps(Wing):
         core, store, condition = self._core, found.store, message.condition
         want_old = message.want_old
         store.counters.put(len(rows), core.clock.last)
-        if found.schema.uniques or not self._transactions.direct(store):
+        if found.schema.concerns_others or not self._transactions.direct(store):
             tell = partial(self.tell, call, found, want_old=want_old)
             ttl = ttl_of(message) if message.HasField("ttl") else None
             if len(rows) == 1:
@@ -421,7 +421,7 @@ class Maps(Wing):
     ) -> None:
         store, core = found.store, self._core
         store.counters.remove(len(keys), core.clock.last)
-        if not self._transactions.direct(store):
+        if found.schema.children or not self._transactions.direct(store):
             self.writes.remove(
                 call,
                 found,

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from remuda.catalog.catalog import Catalog
 from remuda.datatypes.schema import PUBLIC, MapSchema, full_name, local_name, prefix
-from remuda.errors import DuplicateMap, UndefinedMap, UndefinedSchema
+from remuda.errors import DuplicateMap, NotSupported, UndefinedMap, UndefinedSchema
 from remuda.sql.definitions.sequences import owned_by, with_renamed_sequence
 from remuda.sql.scope.resolution import Place
 from remuda.sql.text.suggest import did_you_mean
@@ -64,6 +64,7 @@ def chosen(
             )
         found.append(_restored(path, schema, new, _schema_of(new, {schema.namespace, *schemas})))
     found += _owned(path, catalog, found)
+    _require_parents(found)
     news = [each.name for each in found]
     for name in news:
         if news.count(name) > 1:
@@ -99,13 +100,37 @@ def _owned(path: RestorePlan, catalog: Catalog, found: list[RestoredMap]) -> lis
     return more
 
 
+def _require_parents(maps: Sequence[RestoredMap]) -> None:
+    """The rows of a foreign key and those that they name are of one moment. Raises
+    NotSupported."""
+    there = {each.schema.name for each in maps}
+    for each in maps:
+        for key in each.schema.foreign_keys:
+            if key.parent not in there:
+                raise NotSupported(
+                    f'map "{each.schema.name}" cannot be restored without map "{key.parent}": '
+                    f'its foreign key "{key.name}" references it',
+                    hint=f'Restore "{key.parent}" by the same statement.',
+                )
+
+
+def _parents(maps: Sequence[RestoredMap], each: RestoredMap) -> MapSchema:
+    """Its schema with foreign keys that name the parents by their new names."""
+    news = {other.schema.name: other for other in maps}
+    keys = tuple(
+        replace(key, parent=news[key.parent].name, namespace=news[key.parent].namespace)
+        for key in each.schema.foreign_keys
+    )
+    return replace(each.schema, foreign_keys=keys)
+
+
 def relinked(maps: Sequence[RestoredMap], salt: str) -> list[RestoredMap]:
     """Columns and sequences of a restore know each other by numbers of its own, and defaults name
     the sequences by their new names: the maps of the snapshot may be there as well."""
     names = [(each.schema.name, each.place) for each in maps if each.schema.sequence is not None]
     found: list[RestoredMap] = []
     for each in maps:
-        schema = each.schema
+        schema = _parents(maps, each)
         for old, new in names:
             if old != new.full:
                 schema = with_renamed_sequence(schema, old, new)

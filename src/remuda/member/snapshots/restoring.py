@@ -243,7 +243,9 @@ class SnapshotRestoring:
             schema = catalog.find(each.staged)
             if schema is None:
                 raise TransientError(f'map "{each.name}" was dropped while it was restored')
-            found.append(PutMap(replace(schema, name=each.name, namespace=each.place.namespace)))
+            place, keys = each.place, each.schema.foreign_keys
+            published = replace(schema, name=each.name, namespace=place.namespace)
+            found.append(PutMap(replace(published, foreign_keys=keys)))
         return [*found, *(PutView(replace(view, view_id=0)) for view in views)]
 
     # --- rows ---------------------------------------------------------------------------------
@@ -483,8 +485,8 @@ async def _together(works: Sequence[Awaitable[None]]) -> None:
 
 
 def _fresh(schema: MapSchema) -> MapSchema:
-    """As a new map: the catalog gives ids; indexes come later."""
-    return replace(schema, map_id=0, version=1, indexes=())
+    """As a new map: the catalog gives ids; indexes and foreign keys come later."""
+    return replace(schema, map_id=0, version=1, indexes=(), foreign_keys=(), children=())
 
 
 def _free(name: str, taken: set[str]) -> str:

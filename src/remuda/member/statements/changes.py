@@ -134,7 +134,8 @@ class Changes:
         schema = change.schema
         arrow = engine_schema(schema)
         width, keys = change.written, change.written + change.removed
-        write = StagedWrite(self._core, self._peers, self._commits, schema)
+        keeps = change.keeps_uniques
+        write = StagedWrite(self._core, self._peers, self._commits, schema, keeps=keeps)
         chosen = Chooser(schema, change)
         changed = Changed()
         size = 0

@@ -28,7 +28,7 @@ from remuda.member.queries.queries import Queries
 from remuda.member.sessions.statement import Statement, too_late
 from remuda.member.statements.initiated_queries import INTERNAL_PAGE_ROWS, Runs
 from remuda.member.statements.plans import Plans
-from remuda.member.statements.write_statements import WriteStatements
+from remuda.member.statements.write_statements import SMALLER_COPY, WriteStatements
 from remuda.session.planning import PlannedChange, PlannedInsert, PlannedQuery
 from remuda.sql.scope.notices import Notice
 from remuda.sql.scope.statements import CopyStatement, InsertStatement
@@ -99,6 +99,8 @@ class Copying:
         except LimitExceeded as error:
             if statement.transaction is None:
                 raise
+            if not source.schema.takes_bulk:
+                raise error.advising(SMALLER_COPY) from error.__cause__
             raise error.advising(
                 "A COPY may be of any size outside of a transaction, where it is all or nothing as "
                 "well, and in one that does nothing else. Or raise transaction_memory of the "

@@ -1,5 +1,6 @@
-"""Autocommitted statements that write to maps with unique indexes: each in a transaction of its
-own, whose commit sees what others write at the same time (``member.statements.unique_checks``)."""
+"""Autocommitted statements that write to maps with unique indexes or foreign keys: each in a
+transaction of its own, whose commit sees what others write at the same time
+(``member.statements.checks``)."""
 
 from __future__ import annotations
 

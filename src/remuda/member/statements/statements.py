@@ -46,6 +46,7 @@ from remuda.member.sessions.session import TransactionSessions
 from remuda.member.sessions.statement import Client, Statement
 from remuda.member.sessions.statements import TransactionStatements
 from remuda.member.statements.changes import Changed
+from remuda.member.statements.checks.checks import Checks
 from remuda.member.statements.control import Control
 from remuda.member.statements.copying import Copying
 from remuda.member.statements.definitions import DEFINITIONS, Definitions
@@ -59,7 +60,6 @@ from remuda.member.statements.session_statements import Sessions, shown_settings
 from remuda.member.statements.short_statements import ShortStatements
 from remuda.member.statements.spark_statements import SparkStatements, above
 from remuda.member.statements.transaction_changes import TransactionChanges
-from remuda.member.statements.unique_checks import UniqueChecks
 from remuda.member.statements.write_statements import KeyedStatements, WriteStatements, changed_by
 from remuda.query.ids import QueryId
 from remuda.rpc.client_channel import ClientChannel
@@ -150,9 +150,9 @@ class Statements(Wing):
         self.history = QueryHistory(core)
         core.listeners.late_report.add(self.history.reported)
         core.listeners.query_ended.add(self.gate.ended)
-        self.uniques = UniqueChecks(core, membership, catalog, plans, self._runs, queries)
+        self.checks = Checks(core, membership, catalog, keys, plans, self._runs, queries)
         few = self._few = FewRows(core, keys, reads.by_index)
-        own = TransactionChanges(core, transactions, keys, self.uniques, few)
+        own = TransactionChanges(core, transactions, keys, self.checks, few)
         alone = ImplicitTransactions(core, queries, transactions)
         drawing = Drawing(core, self.sequences)
         keyed = KeyedStatements(core, self.by_key, drawing)

@@ -25,7 +25,8 @@ from remuda.member.sessions.open_transaction import BLIND, OpenTransaction
 from remuda.member.sessions.session import TransactionSessions
 from remuda.member.sessions.statement import Statement
 from remuda.member.statements.changes import ATTEMPTS, Answer, Changed, Chooser, Source, chosen_rows
-from remuda.member.statements.unique_checks import UniqueChecks
+from remuda.member.statements.checks.checks import Checks
+from remuda.member.statements.checks.foreign_keys import Own
 from remuda.session.planning import PlannedChange
 from remuda.transaction.own_writes import Key, Row, canonical_key, empty_size, size_of
 
@@ -128,7 +129,7 @@ class TransactionChanges:
         core: Core,
         sessions: TransactionSessions,
         keys: KeyReader,
-        uniques: UniqueChecks,
+        checks: Checks,
         few: FewRows,
     ) -> None:
         """``few`` gives the rows of the statements that read few."""
@@ -136,7 +137,8 @@ class TransactionChanges:
         self._core = core
         self._sessions = sessions
         self._keys = keys
-        self._uniques = uniques
+        self._uniques = checks.uniques
+        self._foreign_keys = checks.foreign_keys
 
     async def insert(
         self,
@@ -160,6 +162,7 @@ class TransactionChanges:
             if insert_only:
                 await self.refuse_existing(transaction, schema, list(rows.stored), at)
             await self._refuse_equals(transaction, schema, rows.entries(), at)
+            await self._refuse_orphans(transaction, schema, rows, at)
             since = at if insert_only else BLIND
             self._apply(transaction, schema, rows.entries(), since)
         return len(rows.stored)
@@ -234,6 +237,7 @@ class TransactionChanges:
             await self.refuse_existing(transaction, schema, new, at)
         if not change.keeps_uniques:
             await self._refuse_equals(transaction, schema, rows.entries(), at)
+            await self._refuse_orphans(transaction, schema, rows, at)
         if answer is not None:
             changed = await answer(at, changed)
         statement.check()
@@ -265,7 +269,7 @@ class TransactionChanges:
 
     def _rows(self, transaction: OpenTransaction, schema: MapSchema) -> Rows:
         room = self._core.config.transaction_memory - transaction.writes.bytes
-        bulk = transaction.implicit and bool(schema.uniques)
+        bulk = transaction.implicit and bool(schema.uniques) and schema.takes_bulk
         return Rows(self._core, schema, room, SEARCHED_MAX if bulk else None)
 
     def _apply(
@@ -293,6 +297,24 @@ class TransactionChanges:
         before = transaction.writes.of(schema.map_id)
         own = {key: written.row for key, written in before.items()}
         await self._uniques.check(schema, {**own, **entries}, entries, at)
+
+    async def _refuse_orphans(
+        self, transaction: OpenTransaction, schema: MapSchema, rows: Rows, at: int
+    ) -> None:
+        """Raises ForeignKeyViolation for rows that name no parent, and for children whose parent
+        goes, as the transaction sees them. (The commit looks again, for others; it is enough where
+        it follows, but for keys that ON UPDATE RESTRICT keeps from moving.)"""
+        if not (schema.foreign_keys or schema.children):
+            return
+        entries = rows.entries()
+        moved = rows.removed & rows.stored.keys()
+        if transaction.implicit and not (moved and schema.children):
+            return
+        own = Own(changed={schema.map_id: list(entries)}, moved=moved)
+        for map_id, written in transaction.writes.maps.items():
+            own.entries[map_id] = {key: each.row for key, each in written.written.items()}
+        own.entries.setdefault(schema.map_id, {}).update(entries)
+        await self._foreign_keys.check(own, at)
 
     async def refuse_existing(
         self, transaction: OpenTransaction, schema: MapSchema, keys: list[Key], at: int

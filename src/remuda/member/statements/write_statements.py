@@ -5,16 +5,17 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Sequence
 from dataclasses import replace
 from functools import partial
+from typing import Final
 
 import pyarrow as pa
 
 from remuda.datatypes.arrow import engine_schema
 from remuda.datatypes.schema import PG_TEMP, MapSchema
 from remuda.datatypes.values import PhysicalValue, values_to_array
-from remuda.errors import RemudaError, ViewChanged
+from remuda.errors import LimitExceeded, RemudaError, ViewChanged
 from remuda.execution.context import FragmentProfile
 from remuda.execution.memory import Reservation
 from remuda.member.base.core import Core
@@ -188,6 +189,26 @@ def changed_by(found: PlannedChange, row: Row | None) -> Changed:
     return changed
 
 
+async def _each(pages: Sequence[pa.RecordBatch]) -> AsyncGenerator[pa.RecordBatch]:
+    for page in pages:
+        yield page
+
+
+def _concerns_others(found: PlannedChange) -> bool:
+    """Whether rows of other keys or maps have a say: see ``MapSchema.concerns_others``. (A row that
+    is removed gives its values free.)"""
+    schema = found.schema
+    if found.written and (schema.uniques or (schema.foreign_keys and not found.keeps_uniques)):
+        return True
+    return bool(schema.children and found.removed)
+
+
+SMALLER_COPY: Final = (
+    "Copy in smaller parts, raise transaction_memory of the members, or add the foreign keys when "
+    "the rows are there."
+)
+
+
 def _is_own(found: PlannedInsert | PlannedChange) -> bool:
     """Whether it writes a temporary table."""
     return found.schema.temporary
@@ -230,7 +251,9 @@ class WriteStatements:
         if profiles is None and found.keyed is not None and self._keyed.takes(statement, found):
             return await self._keyed.insert(statement, found.keyed, values)
         read: AsyncGenerator[pa.RecordBatch] | None = None
-        if found.schema.uniques and statement.transaction is None and not _is_own(found):
+        schema = found.schema
+        guarded = (schema.uniques or schema.foreign_keys) and not _is_own(found)
+        if guarded and statement.transaction is None:
             try:
                 return await self._implicit.run(
                     statement, lambda run: self._insert(run, found, values, profiles)
@@ -270,7 +293,7 @@ class WriteStatements:
                 self._runs.pages(statement, start, profiles if profiles is not None else [])
             )
         own = statement.transaction
-        if own is not None and own.implicit:
+        if own is not None and own.implicit and found.schema.takes_bulk:
             pages = await refuse_many(pages)
         return await self.insert_pages(
             statement, found.schema, pages, insert_only=found.insert_only
@@ -328,7 +351,10 @@ class WriteStatements:
         """The rows of a COPY, as ``insert_pages``. Rows that are too many for the write set of a
         transaction that does nothing else are staged until its commit."""
         own = statement.transaction
-        if own is None or schema.temporary or not own.bare:
+        checked = not (schema.takes_bulk or schema.temporary)
+        if checked and own is None:
+            return await self._copied_alone(statement, schema, pages)
+        if own is None or checked or schema.temporary or not own.bare:
             return await self.insert_pages(statement, schema, pages, insert_only=True)
         first: list[pa.RecordBatch] = []
         size, room = 0, self._core.config.transaction_memory
@@ -339,6 +365,27 @@ class WriteStatements:
                 if size > room:
                     return await self._stage(statement, own, schema, resumed(first, pages))
         return await self.insert_pages(statement, schema, resumed(first, pages), insert_only=True)
+
+    async def _copied_alone(
+        self, statement: Statement, schema: MapSchema, pages: AsyncGenerator[pa.RecordBatch]
+    ) -> int:
+        """The rows of a COPY into a map with foreign keys, in a transaction that may run again."""
+        room = self._core.config.transaction_memory
+        kept: list[pa.RecordBatch] = []
+        async with contextlib.aclosing(pages):
+            async for page in pages:
+                kept.append(page)
+                room -= written_size(schema, page)
+                if room < 0:
+                    raise LimitExceeded(
+                        "a COPY into a table with foreign keys takes at most "
+                        f"{self._core.config.transaction_memory} bytes",
+                        hint=SMALLER_COPY,
+                    )
+        return await self._implicit.run(
+            statement,
+            lambda run: self.insert_pages(run, schema, _each(kept), insert_only=True),
+        )
 
     async def _stage(
         self,
@@ -395,8 +442,7 @@ class WriteStatements:
         if profiles is None and found.keyed is not None and self._keyed.takes(statement, found):
             return await self._keyed.change(statement, found, found.keyed, values)
         begun = 0
-        unique = found.schema.uniques and not _is_own(found)
-        if unique and found.written and statement.transaction is None:
+        if statement.transaction is None and _concerns_others(found) and not _is_own(found):
             with contextlib.suppress(ManyRows):
                 return await self._implicit.run(
                     statement, lambda run: self.change(run, found, values, profiles)

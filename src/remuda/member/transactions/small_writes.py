@@ -29,6 +29,7 @@ from remuda.errors import (
 )
 from remuda.member.base.core import Call, Core, bug
 from remuda.member.state.clients import described
+from remuda.member.state.lifetimes import refuse_lifetime
 from remuda.member.state.lock_rows import LockRow
 from remuda.member.state.log import fields
 from remuda.member.state.transaction_sets import Key, PartWork, ReadSet, Row, Write
@@ -208,7 +209,7 @@ class SmallWrites:
             self._answer(write, answer)
             return
         ttl = store.schema.options.ttl if write.ttl is None else write.ttl
-        if schema.uniques and self._new_values(write, chosen, store, at):
+        if schema.concerns_others and self._concerns_others(write, chosen, store, at):
             writes = [Write(schema.map_id, schema.version, key, row, ttl) for key, row in chosen]
             write.prepared = True
             core.spawn(self._commit(write, writes, answer, at), "a write of unique values")
@@ -233,19 +234,26 @@ class SmallWrites:
             write.told = True
             write.answered(answer)
 
-    def _new_values(
+    def _concerns_others(
         self,
         write: SmallWrite,
         chosen: Sequence[tuple[Key, Row | None]],
         store: MapStore,
         at: int,
     ) -> bool:
-        """Whether a row gets values of a unique index that it did not have."""
+        """Whether a row gets values of a unique index or of a foreign key that it did not have, or
+        one goes that others may name. Raises NotSupported for one of these with a TTL."""
         schema = write.schema
         positions = [schema.position[n] for index in schema.uniques for n in index.names]
+        positions += [schema.position[n] for key in schema.foreign_keys for n in key.columns]
         for key, row in chosen:
-            old = store.get(key, at)
-            if row is not None and (old is None or any(row[p] != old[p] for p in positions)):
+            if row is None:
+                if schema.children:
+                    return True
+                continue
+            refuse_lifetime(schema, write.ttl)
+            old = store.get(key, at) if positions else None
+            if positions and (old is None or any(row[p] != old[p] for p in positions)):
                 return True
         return False
 

@@ -46,13 +46,14 @@ BLIND_PAUSE_MAX = 0.1
 
 
 class Guarding(Protocol):
-    """``member.statements.unique_checks``."""
+    """``member.statements.checks``."""
 
     async def guarded(
         self, writes: WriteSet, reads: ReadSet | None
     ) -> tuple[WriteSet, ReadSet | None]:
-        """What is committed instead, so that unique indexes stay unique. Raises UniqueViolation
-        and what a commit raises."""
+        """The writes and reads to commit instead, so that unique indexes stay unique and each row
+        that a row names is there. Raises UniqueViolation, ForeignKeyViolation and the errors of a
+        commit."""
 
 
 class Transactions(Wing):
@@ -84,7 +85,7 @@ class Transactions(Wing):
         return Routes(control={RpcType.PARTS: self._shell.on_messages, **self.locks.routes()})
 
     def guard_by(self, guarding: Guarding) -> None:
-        """``guarding`` keeps unique indexes unique."""
+        """``guarding`` keeps unique indexes unique, and parents of rows there."""
         self._guarding = guarding
 
     def start(self) -> None:
@@ -274,7 +275,7 @@ class Transactions(Wing):
         for write in writes:
             if write.map_id != known:
                 known = write.map_id
-                if self.schema(known).uniques:
+                if self.schema(known).concerns_others:
                     break
         else:
             return writes, reads

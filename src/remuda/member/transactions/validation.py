@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from remuda.catalog.unique_guards import is_guards
+from remuda.catalog.unique_guards import KEY_GUARDS_NAME, is_guards
 from remuda.datatypes.schema import MapSchema
 from remuda.datatypes.timestamp import FOREVER, from_micros
 from remuda.datatypes.values import values_to_array
@@ -33,8 +33,13 @@ EXPIRY_GUARD: Final = from_micros(2_000)
 """What ends by itself so soon counts as gone: the commit timestamp is taken later than now."""
 
 
-def _same_values(when: str) -> SerializationFailure:
+def _same_values(guards: MapSchema, when: str) -> SerializationFailure:
     """A conflict of guards, which users know nothing of."""
+    if guards.name == KEY_GUARDS_NAME:
+        return SerializationFailure(
+            f"another transaction that uses the same key of a referenced table {when}",
+            hint=AGAIN,
+        )
     return SerializationFailure(
         f"another transaction that writes the same values of a unique constraint {when}",
         hint=AGAIN,
@@ -236,7 +241,7 @@ class Validation:
         now = core.timestamp() + EXPIRY_GUARD if ends else 0
         if copy.changed_after(key, since, now):
             if is_guards(store.schema):
-                raise _same_values("was committed since this one began")
+                raise _same_values(store.schema, "was committed since this one began")
             raise SerializationFailure(
                 f'a row of map "{store.schema.name}" was changed by others since it was read',
                 detail=key_text(store.schema, key),
@@ -245,7 +250,7 @@ class Validation:
 
     def _held(self, store: MapStore, key: Key, does: str, holder: Address) -> SerializationFailure:
         if is_guards(store.schema):
-            return _same_values("is about to commit")
+            return _same_values(store.schema, "is about to commit")
         return SerializationFailure(
             f'another transaction {does} a row of map "{store.schema.name}" and is about to commit',
             detail=f"{key_text(store.schema, key)} is held by transaction {holder[0]} of member "
@@ -272,7 +277,7 @@ class Validation:
 
     def _too_old(self, store: MapStore, since: int) -> SnapshotTooOld:
         what = (
-            "which values of unique constraints were written"
+            "which values of unique constraints, or referenced keys, were written"
             if is_guards(store.schema)
             else f'what has changed in map "{store.schema.name}"'
         )

@@ -12,7 +12,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import AsyncGenerator, Container, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Final, TypeAlias
+from typing import TypeAlias
 
 from remuda.catalog.unique_guards import (
     GUARD_TTL,
@@ -22,39 +22,23 @@ from remuda.catalog.unique_guards import (
     same_values,
     slot_of,
 )
-from remuda.datatypes.identifiers import quoted_name, sql_name
+from remuda.datatypes.identifiers import quoted_name
 from remuda.datatypes.index import IndexDefinition
 from remuda.datatypes.schema import MapSchema
-from remuda.datatypes.values import PhysicalValue, arrays_to_rows
+from remuda.datatypes.values import PhysicalValue
 from remuda.datatypes.violations import duplicate_values
-from remuda.errors import SchemaChanged, SerializationFailure
 from remuda.member.base.core import Core
 from remuda.member.commits.writes import SEARCHED_MAX
 from remuda.member.membership.catalog_service import CatalogService
 from remuda.member.membership.membership import Membership
-from remuda.member.queries.cursors import Wire
-from remuda.member.queries.queries import Queries
-from remuda.member.sessions.replanning import PLANNED_AGAIN
-from remuda.member.sessions.statement import Statement
 from remuda.member.sessions.unique_reads import keyed_reads
 from remuda.member.state.transaction_sets import ReadSet, Write, WriteSet
-from remuda.member.statements.initiated_queries import INTERNAL_PAGE_ROWS, Runs
-from remuda.member.statements.plans import Plans
-from remuda.rpc.client_channel import NoClient
-from remuda.session.planning import PlannedQuery
-from remuda.session.shape import ResultShape
+from remuda.member.statements.checks.stored_rows import StoredRows, equals, in_parts
 from remuda.transaction.own_writes import Key, Row, canonical_key
 
 Entries: TypeAlias = Mapping[Key, Row | None]
-"""What is written to a map, by canonical key; None: removed."""
+"""The rows that are written to a map, by canonical key; None: removed."""
 Values: TypeAlias = tuple[PhysicalValue, ...]
-
-SOUGHT_AT_ONCE: Final = 32
-ATTEMPTS: Final = 5
-
-
-def _no_wire(_: ResultShape) -> Wire:
-    raise AssertionError("the rows of this query are sent to nobody")
 
 
 @dataclass(slots=True)
@@ -86,27 +70,19 @@ class _New:
 
 
 class UniqueChecks:
-    def __init__(  # noqa: PLR0917 (made in one place)
-        self,
-        core: Core,
-        membership: Membership,
-        catalog: CatalogService,
-        plans: Plans,
-        runs: Runs,
-        queries: Queries,
+    def __init__(
+        self, core: Core, membership: Membership, catalog: CatalogService, stored: StoredRows
     ) -> None:
         self._core = core
         self._membership = membership
         self._catalog = catalog
-        self._plans = plans
-        self._runs = runs
-        self._queries = queries
+        self._stored = stored
 
     async def guarded(
         self, writes: WriteSet, reads: ReadSet | None
     ) -> tuple[WriteSet, ReadSet | None]:
-        """What is to be committed in place of ``writes`` and ``reads``, so that no values of unique
-        indexes come twice. Raises UniqueViolation, SerializationFailure, SchemaChanged,
+        """The writes and reads to commit in place of these, so that no values of unique indexes
+        come twice. Raises UniqueViolation, SerializationFailure, SchemaChanged,
         SnapshotTooOld, MemberUnavailable."""
         written: dict[int, dict[Key, Row | None]] = {}
         changed: dict[int, set[Key]] = {}
@@ -207,52 +183,14 @@ class UniqueChecks:
 
     # --- the rows that are there ----------------------------------------------------------------
 
-    async def _rows(
-        self, new: _New, condition: str, values: Values, at: int
-    ) -> AsyncGenerator[Row]:
-        """Key and values of the rows at ``at``. Raises SerializationFailure when the map was
-        altered, SnapshotTooOld and more."""
+    def _rows(self, new: _New, condition: str, values: Values, at: int) -> AsyncGenerator[Row]:
+        """Key and values of the rows at ``at``. Raises what ``StoredRows.rows`` does."""
         schema, index = new.schema, new.index
-        names = [*schema.key, *index.names]
-        columns = ", ".join(f'{quoted_name(n)} AS "c{i}"' for i, n in enumerate(names))
-        text = f"SELECT {columns} FROM {sql_name(schema)}{condition}"  # noqa: S608 (quoted names)
         each = tuple([schema.column(name).type for name in index.names])
         types = each * (len(values) // len(each))
-        planned = await self._plans.plan(text, types, local=False)
-        assert isinstance(planned, PlannedQuery)
-        if all(d.map_id != schema.map_id for d in planned.plan.dependencies):
-            raise SchemaChanged(f'map "{schema.name}" has changed')
-        statement = Statement(
-            channel=NoClient(),
-            user="",
-            wire=_no_wire,
-            query=self._queries.new_id(),
-            text=text,
-            values=values,
-            types=types,
-            started=self._core.world.clock.wall_micros(),
-            timeout=self._core.config.query_timeout or None,
-            read_timestamp=at,
-            partitions=None,
-            local=False,
-            page_rows=INTERNAL_PAGE_ROWS,
-        )
-        read = [schema.column(name).type for name in names]
-        try:
-            start = await self._runs.start(statement, planned, values, INTERNAL_PAGE_ROWS)
-            async with contextlib.aclosing(self._runs.pages(statement, start, [])) as pages:
-                async for page in pages:
-                    for row in arrays_to_rows(page.columns, read):
-                        yield row
-        except PLANNED_AGAIN as error:
-            raise SerializationFailure(
-                f'the cluster has changed while map "{schema.name}" was searched for the values '
-                f'of unique constraint "{index.name}"',
-                detail=error.message,
-                hint="Run the transaction again.",
-            ) from error
-        finally:
-            statement.close()
+        sought = f'the values of unique constraint "{index.name}"'
+        names = [*schema.key, *index.names]
+        return self._stored.rows(schema, names, condition, values, types, at, sought)
 
 
 def _news(schema: MapSchema, entries: Entries, changed: Container[Key]) -> Iterator[_New]:
@@ -272,21 +210,13 @@ def _searches(new: _New) -> Iterator[tuple[str, Values]]:
     if len(wanted) > SEARCHED_MAX:  # all rows of the map are read
         yield "", ()
         return
-    for start in range(0, len(wanted), SOUGHT_AT_ONCE):
-        part = wanted[start : start + SOUGHT_AT_ONCE]
-        # Few different texts, so that their plans are found again.
-        size = 1 << (len(part) - 1).bit_length()
-        part += part[-1:] * (size - len(part))
-        yield _condition(new.index, size), tuple([value for each in part for value in each])
+    for part in in_parts(wanted):
+        yield _condition(new.index, len(part)), tuple([value for each in part for value in each])
 
 
 def _condition(index: IndexDefinition, size: int) -> str:
     """WHERE for ``size`` values, each of which has a parameter for each column of the index."""
-    columns = [quoted_name(name) for name in index.names]
-    if not index.nulls_distinct:
-        one = " AND ".join(f"{column} IS NOT DISTINCT FROM ?" for column in columns)
-        return f" WHERE {' OR '.join([f'({one})'] * size)}"
-    if len(columns) == 1:
-        return f" WHERE {columns[0]} IN ({', '.join('?' * size)})"
-    one = " AND ".join(f"{column} = ?" for column in columns)
+    if index.nulls_distinct:
+        return equals(index.names, size)
+    one = " AND ".join(f"{quoted_name(name)} IS NOT DISTINCT FROM ?" for name in index.names)
     return f" WHERE {' OR '.join([f'({one})'] * size)}"

@@ -1,0 +1,146 @@
+"""Storms of children that are written beside deletes of their parents (decision 0108), while
+members fail and partitions move. No reader ever sees a child without its parent."""
+
+from __future__ import annotations
+
+from random import Random
+from typing import Any, ClassVar
+
+from sim_transaction_works import Told, Work, rows
+from sim_transactions import TransactionStorm
+
+from remuda.errors import ForeignKeyViolation, RemudaError, UniqueViolation
+
+PARENTS = 3
+FAULTS = ("crash", "crash", "split", "join", "leave", "break")
+ORPHANS = "SELECT c.k, c.p FROM c LEFT JOIN p ON p.k = c.p WHERE c.p IS NOT NULL AND p.k IS NULL"
+ORPHANS_BY_VALUE = (
+    "SELECT d.k, d.u FROM d LEFT JOIN p ON p.u = d.u WHERE d.u IS NOT NULL AND p.u IS NULL"
+)
+
+
+class Families(Work):
+    """Parents ``p``, children ``c`` by the primary key, and children ``d`` by a unique value."""
+
+    name: ClassVar[str] = "families"
+
+    def __init__(self, told: Told) -> None:
+        super().__init__(told)
+        self.children = 0
+        self.looks = 0
+
+    async def prepare(self, client: Any) -> None:
+        await client.sql("CREATE TABLE p (k BIGINT PRIMARY KEY, u BIGINT UNIQUE, n BIGINT)")
+        await client.sql("CREATE TABLE c (k BIGINT PRIMARY KEY, p BIGINT REFERENCES p)")
+        await client.sql("CREATE TABLE d (k BIGINT PRIMARY KEY, u BIGINT REFERENCES p (u))")
+
+    async def step(self, client: Any, chance: Random) -> None:
+        if chance.random() < 0.15:
+            await self._look(client)
+            return
+        makers = (
+            self._child, self._child, self._child, self._put_child, self._child_by_value,
+            self._move_child, self._in_transaction, self._in_transaction, self._parent,
+            self._parent, self._delete, self._delete, self._remove, self._forget, self._touch,
+            self._new_value,
+        )  # fmt: skip
+        make = chance.choice(makers)
+        what = make.__name__.strip("_")
+        try:
+            await make(client, chance, chance.randrange(PARENTS))
+        except (ForeignKeyViolation, UniqueViolation):
+            self.told.ends[f"{what} refused"] += 1
+        else:
+            self.told.ends[f"{what} done"] += 1
+            self.well()
+
+    def _next(self) -> int:
+        self.children += 1
+        return self.children
+
+    async def _child(self, client: Any, _chance: Random, parent: int) -> None:
+        await client.sql("INSERT INTO c VALUES (?, ?)", self._next(), parent)
+
+    async def _put_child(self, client: Any, _chance: Random, parent: int) -> None:
+        await client.map("c").put(self._next(), {"p": parent})
+
+    async def _child_by_value(self, client: Any, _chance: Random, parent: int) -> None:
+        await client.sql("INSERT INTO d VALUES (?, ?)", self._next(), parent * 10)
+
+    async def _move_child(self, client: Any, _chance: Random, parent: int) -> None:
+        await client.sql("UPDATE c SET p = ? WHERE k % 5 = 0", parent)
+
+    async def _in_transaction(self, client: Any, chance: Random, parent: int) -> None:
+        """A child and the touch of a parent; or a parent goes with its children."""
+        tx = client.transaction(**self.told.options)
+        committing = False
+        try:
+            await tx.begin()
+            if chance.random() < 0.5:
+                await tx.sql("INSERT INTO c VALUES (?, ?)", self._next(), parent)
+                await tx.map("c").put(self._next(), {"p": (parent + 1) % PARENTS})
+            else:
+                await tx.sql("DELETE FROM c WHERE p = ?", parent)
+                await tx.sql("DELETE FROM d WHERE u = ?", parent * 10)
+                await tx.sql("DELETE FROM p WHERE k = ?", parent)
+            committing = True
+            await tx.commit()
+        except RemudaError:
+            if not committing and tx.id:
+                await tx.rollback()
+            raise
+
+    async def _parent(self, client: Any, _chance: Random, parent: int) -> None:
+        await client.sql("INSERT INTO p VALUES (?, ?, 0)", parent, parent * 10)
+
+    async def _delete(self, client: Any, _chance: Random, parent: int) -> None:
+        await client.sql("DELETE FROM p WHERE k = ?", parent)
+
+    async def _remove(self, client: Any, _chance: Random, parent: int) -> None:
+        await client.map("p").remove(parent)
+
+    async def _forget(self, client: Any, _chance: Random, parent: int) -> None:
+        await client.sql("DELETE FROM c WHERE p = ?", parent)
+        await client.sql("DELETE FROM d WHERE u = ?", parent * 10)
+
+    async def _touch(self, client: Any, _chance: Random, parent: int) -> None:
+        await client.sql("UPDATE p SET n = n + 1 WHERE k = ?", parent)
+
+    async def _new_value(self, client: Any, _chance: Random, parent: int) -> None:
+        """There and back."""
+        await client.sql("UPDATE p SET u = u + 1 WHERE k = ? AND u = ?", parent, parent * 10)
+        await client.sql("UPDATE p SET u = u - 1 WHERE k = ? AND u > ?", parent, parent * 10)
+
+    async def _look(self, client: Any) -> None:
+        for text in (ORPHANS, ORPHANS_BY_VALUE):
+            found = await rows(client, text)
+            if found:
+                self.wrong.append(f"children without parents: {found}")
+        self.looks += 1
+        self.well()
+
+    async def finish(self, client: Any) -> None:
+        await self._look(client)
+
+    def judge(self) -> list[str]:
+        return self.wrong[:5]
+
+
+class ForeignKeyStorm(TransactionStorm):
+    """``dense``: nothing fails, hardly anybody rests, and frames are late."""
+
+    def __init__(self, seed: int, level: str | None = None, *, dense: bool = False) -> None:
+        super().__init__(seed, level or "serializable")
+        self.dense = dense
+        self.works = [Families(self.told)]
+        chance = Random(f"{seed}/families")
+        if dense:
+            self.events, self.lossy, self.between = ["nothing"], True, 6.0
+            self.users, self.pause, self.slow = 6, 0.01, 0.0
+        else:
+            self.events = [chance.choice(FAULTS) for _ in range(2)]
+            self.users, self.pause = 5, 0.05
+
+
+def dense(seed: int, level: str | None) -> ForeignKeyStorm:
+    return ForeignKeyStorm(seed, level, dense=True)
