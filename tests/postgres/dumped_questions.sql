@@ -39,3 +39,18 @@ SELECT column_name, is_identity, identity_generation, identity_start, identity_i
 SELECT sequence_schema, sequence_name, data_type, start_value, minimum_value, maximum_value, increment, cycle_option FROM information_schema.sequences WHERE sequence_schema IN ('public', 'sales') ORDER BY 1, 2;
 SELECT indexrelid::regclass, indisunique, indisprimary FROM pg_index WHERE indrelid IN ('sales.lines'::regclass, '"Mixed Case"'::regclass, 'kinds'::regclass) ORDER BY indexrelid::regclass::text;
 SELECT attname, format_type(atttypid, atttypmod), attnotnull FROM pg_attribute WHERE attrelid IN ('sales.lines'::regclass, 'kinds'::regclass) AND attnum > 0 ORDER BY attrelid::regclass::text, attnum;
+SELECT conname, conrelid::regclass, confrelid::regclass, conindid::regclass, conkey, confkey, confupdtype, confdeltype, confmatchtype, condeferrable, condeferred, convalidated, pg_get_constraintdef(oid), obj_description(oid) FROM pg_constraint WHERE contype = 'f' ORDER BY 1;
+SELECT constraint_schema, constraint_name, unique_constraint_schema, unique_constraint_name, match_option, update_rule, delete_rule FROM information_schema.referential_constraints ORDER BY 1, 2;
+SELECT constraint_name, table_name, column_name, ordinal_position, position_in_unique_constraint FROM information_schema.key_column_usage WHERE table_name IN ('uses', 'parts') ORDER BY 1, 4;
+SELECT table_name, column_name, constraint_name FROM information_schema.constraint_column_usage WHERE constraint_name IN ('above', 'Of part', 'uses_other_label_fkey') ORDER BY 3, 2;
+INSERT INTO uses VALUES (9, 8);
+INSERT INTO uses VALUES (9, 1, 2, 'wheel');
+DELETE FROM sales.parts WHERE id = 2;
+UPDATE sales.parts SET label = 'rim' WHERE id = 1;
+UPDATE sales.parts SET id = id + 10 WHERE id = 3;
+BEGIN; DELETE FROM sales.parts WHERE id = 3 RETURNING up; SELECT count(*) FROM sales.parts; ROLLBACK;
+TRUNCATE sales.parts;
+DROP TABLE sales.parts;
+ALTER TABLE sales.parts DROP COLUMN label;
+BEGIN; DELETE FROM uses; DELETE FROM sales.parts; SELECT count(*) FROM sales.parts; ROLLBACK;
+BEGIN; UPDATE sales.parts SET up = NULL; UPDATE uses SET part = NULL WHERE id = 3; UPDATE uses SET part = NULL; DELETE FROM sales.parts WHERE id = 2 RETURNING label; ROLLBACK;

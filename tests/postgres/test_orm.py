@@ -12,11 +12,9 @@ from sqlalchemy.orm import (
     DeclarativeBase,
     Mapped,
     Session,
-    foreign,
     joinedload,
     mapped_column,
     relationship,
-    remote,
     selectinload,
 )
 
@@ -31,7 +29,6 @@ class Author(Base):
     name: Mapped[str] = mapped_column(sa.String(40), unique=True)
     facts: Mapped[dict] = mapped_column(JSONB, default=dict)
     books: Mapped[list[Book]] = relationship(
-        primaryjoin=lambda: Author.id == foreign(Book.author_id),
         back_populates="author", cascade="all, delete-orphan", order_by=lambda: Book.id,
     )  # fmt: skip
 
@@ -40,14 +37,12 @@ class Book(Base):
     __tablename__ = "books"
     __table_args__ = (sa.CheckConstraint("pages > 0", name="some_pages"), {"schema": "orm"})
     id: Mapped[int] = mapped_column(sa.BigInteger, sa.Identity(), primary_key=True)
-    author_id: Mapped[int] = mapped_column(index=True)
+    author_id: Mapped[int] = mapped_column(sa.ForeignKey("orm_authors.id"), index=True)
     title: Mapped[str]
     pages: Mapped[int] = mapped_column(server_default="1")
     words: Mapped[list[str]] = mapped_column(ARRAY(sa.Text), default=list)
     version: Mapped[int] = mapped_column()
-    author: Mapped[Author] = relationship(
-        primaryjoin=lambda: remote(Author.id) == foreign(Book.author_id), back_populates="books"
-    )
+    author: Mapped[Author] = relationship(back_populates="books")
     __mapper_args__ = {"version_id_col": version}  # noqa: RUF012
 
 
@@ -94,6 +89,8 @@ def test_a_unit_of_work(engine):
 
 def test_many_rows_and_upserts(engine):
     with Session(engine) as session:
+        session.add(Author(id=99, name="many"))
+        session.flush()
         keys = session.scalars(
             sa.insert(Book).returning(Book.id, sort_by_parameter_order=True),
             [{"author_id": 99, "title": f"bulk {n}", "version": 1} for n in range(50)],
@@ -123,5 +120,8 @@ def test_reflection_in_a_schema(engine):
     assert reflected.c.id.identity is not None
     checks = sa.inspect(engine).get_check_constraints("books", schema="orm")
     assert [(each["name"], each["sqltext"]) for each in checks] == [("some_pages", "pages > 0")]
+    (key,) = sa.inspect(engine).get_foreign_keys("books", schema="orm")
+    assert (key["name"], key["constrained_columns"]) == ("books_author_id_fkey", ["author_id"])
+    assert (key["referred_table"], key["referred_columns"]) == ("orm_authors", ["id"])
     (index,) = sa.inspect(engine).get_indexes("books", schema="orm")
     assert (index["name"], index["column_names"]) == ("ix_orm_books_author_id", ["author_id"])

@@ -9,7 +9,16 @@ from typing import Final
 from remuda.datatypes.identifiers import quoted_name, sql_name
 from remuda.datatypes.index import IndexDefinition
 from remuda.datatypes.map_options import shown
-from remuda.datatypes.schema import Check, Column, MapSchema, ViewDefinition
+from remuda.datatypes.schema import (
+    PUBLIC,
+    Check,
+    Column,
+    ForeignKey,
+    KeyAction,
+    MapSchema,
+    ViewDefinition,
+    local_name,
+)
 
 
 def definition_of(relation: MapSchema | ViewDefinition) -> str:
@@ -28,6 +37,10 @@ def definition_of(relation: MapSchema | ViewDefinition) -> str:
         if index.constraint
     ]
     lines += [f"    CONSTRAINT {quoted_name(c.name)} CHECK ({c.text})" for c in relation.checks]
+    lines += [
+        f"    CONSTRAINT {quoted_name(key.name)} {foreign_key_text(key)}"
+        for key in relation.foreign_keys
+    ]
     text = f"CREATE TABLE {sql_name(relation)} (\n" + ",\n".join(lines) + "\n)"
     options = []
     if relation.replicated:
@@ -47,6 +60,20 @@ def unique_text(schema: MapSchema, index: IndexDefinition) -> str:
         return f"PRIMARY KEY ({', '.join(map(quoted_name, index.names))})"
     nulls = "" if index.nulls_distinct else " NULLS NOT DISTINCT"
     return f"UNIQUE{nulls} ({', '.join(map(quoted_name, index.names))})"
+
+
+def foreign_key_text(key: ForeignKey) -> str:
+    """A foreign key as ``pg_get_constraintdef`` shows it."""
+    parent = quoted_name(local_name(key.namespace, key.parent))
+    if key.namespace != PUBLIC:
+        parent = f"{quoted_name(key.namespace)}.{parent}"
+    columns = ", ".join(map(quoted_name, key.columns))
+    others = ", ".join(map(quoted_name, key.parent_columns))
+    text = f"FOREIGN KEY ({columns}) REFERENCES {parent}({others})"
+    for event, action in (("UPDATE", key.on_update), ("DELETE", key.on_delete)):
+        if action is not KeyAction.NO_ACTION:
+            text += f" ON {event} {action.value}"
+    return text
 
 
 def constraint_text(schema: MapSchema, check: Check | None, *, pretty: bool = False) -> str:
@@ -140,6 +167,8 @@ def _parts(schema: MapSchema, name: str) -> Iterator[tuple[str, str]]:
             yield f"INDEX {_index(schema, index.name)}", index.comment
     for check in schema.checks:
         yield f"CONSTRAINT {quoted_name(check.name)} ON {name}", check.comment
+    for foreign in schema.foreign_keys:
+        yield f"CONSTRAINT {quoted_name(foreign.name)} ON {name}", foreign.comment
 
 
 def _index(schema: MapSchema, name: str) -> str:

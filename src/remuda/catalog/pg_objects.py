@@ -167,6 +167,8 @@ def _every_comment(holder: Holder) -> Iterator[Comment]:
         yield Comment(CONSTRAINT_OID, schema.key_oid, 0, schema.key_comment)
         for check in schema.checks:
             yield Comment(CONSTRAINT_OID, check.oid, 0, check.comment)
+        for key in schema.foreign_keys:
+            yield Comment(CONSTRAINT_OID, key.oid, 0, key.comment)
         for index in schema.indexes:
             yield Comment(CLASS_OID, index.oid, 0, index.comment)
             yield Comment(CONSTRAINT_OID, index.constraint_oid, 0, index.constraint_comment)

@@ -7,6 +7,7 @@ function, and whether joins can merge (m) and hash (h) by it.
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Final
 
 OPERATORS: Final = r"""
@@ -237,3 +238,14 @@ bpcharicregexeq --; 1207 ~~ name text bool 0 1208 858 namelike --; 1209 ~~ text 
 1626 1635 nameiclike --; 1627 ~~* text text bool 0 1628 1633 texticlike --; 1629 ~~* bpchar text
 bool 0 1630 1660 bpchariclike --
 """
+
+
+@cache
+def equality_of(type_name: str) -> int:
+    """The number of ``=`` between two values of a type, as foreign keys compare them; 0: none."""
+    wanted = "text" if type_name == "varchar" else type_name
+    for each in OPERATORS.split(";"):
+        words = each.split()
+        if words[1:4] == ["=", wanted, wanted]:
+            return int(words[0])
+    return 0

@@ -35,22 +35,20 @@ ABILITIES = """
     temporary_tables create_temp_table_as temporary_views temp_table_reflection has_temp_table
     temp_table_names temp_table_comment_reflection schemas schema_create_delete computed_columns
     computed_columns_stored computed_columns_default_persisted computed_columns_reflect_persisted
+    foreign_keys foreign_key_ddl self_referential_foreign_keys
+    foreign_key_constraint_reflection foreign_key_constraint_name_reflection
+    cross_schema_fk_reflection fk_constraint_option_reflection_ondelete_noaction
+    fk_constraint_option_reflection_ondelete_restrict
+    fk_constraint_option_reflection_onupdate_restrict repeated_column_foreign_keys
 """.split()
 
 MISSING = """
-    foreign_keys foreign_key_ddl self_referential_foreign_keys
-    foreign_key_constraint_reflection foreign_key_constraint_name_reflection
-    cross_schema_fk_reflection deferrable_fks
-    fk_constraint_option_reflection_ondelete_noaction
-    fk_constraint_option_reflection_ondelete_restrict
-    fk_constraint_option_reflection_onupdate_restrict
-    foreign_key_constraint_option_reflection_ondelete
-    foreign_key_constraint_option_reflection_onupdate repeated_column_foreign_keys
-    recursive_fk_cascade on_update_cascade
+    deferrable_fks foreign_key_constraint_option_reflection_ondelete
+    foreign_key_constraint_option_reflection_onupdate recursive_fk_cascade on_update_cascade
     materialized_views
 """.split()
-"""Foreign keys and materialized views are refused. A name leaves this list when its statement is
-served."""
+"""Deferrable and cascading foreign keys, and materialized views, are refused. A name leaves this
+list when its statement is served."""
 
 
 class Requirements(SuiteRequirements):

@@ -6,11 +6,12 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final
 
 from remuda.catalog.catalog import Catalog
+from remuda.catalog.foreign_keys import index_of
 from remuda.catalog.pg_objects import SCHEMAS, Relation, relations, schemas
 from remuda.catalog.pg_types import data_type, udt_name
 from remuda.catalog.system_relations import DATABASE, OWNER, PUBLIC
 from remuda.catalog.temporary import in_temporary_schema
-from remuda.datatypes.schema import Column, MapSchema
+from remuda.datatypes.schema import Column, ForeignKey, MapSchema
 from remuda.datatypes.sequences import RANGES
 from remuda.datatypes.sql import FRACTION_MAX, TIME_KINDS, Kind, SqlType
 from remuda.sql.definitions.constraints import condition_columns
@@ -167,6 +168,8 @@ def _constraints(schema: MapSchema) -> Iterator[tuple[str, str]]:
             yield index.name, "PRIMARY KEY" if index is schema.added_key else "UNIQUE"
     for check in schema.checks:
         yield check.name, "CHECK"
+    for key in schema.foreign_keys:
+        yield key.name, "FOREIGN KEY"
     for name, _ in _not_nulls(schema):
         yield name, "CHECK"
 
@@ -186,6 +189,38 @@ def key_column_usage(catalog: Catalog) -> Iterator[Row]:
                     DATABASE, schema.namespace, constraint, DATABASE, schema.namespace,
                     schema.local, name, place, None,
                 )  # fmt: skip
+        for key in schema.foreign_keys:
+            parent = catalog.get(key.parent)
+            order = _key_order(parent, key)
+            for place, (name, other) in enumerate(
+                zip(key.columns, key.parent_columns, strict=True), 1
+            ):
+                yield (
+                    DATABASE, schema.namespace, key.name, DATABASE, schema.namespace,
+                    schema.local, name, place, order.index(other) + 1,
+                )  # fmt: skip
+
+
+def _key_order(parent: MapSchema, key: ForeignKey) -> tuple[str, ...]:
+    """The columns of the parent's constraint in its own order."""
+    index = index_of(parent, key.parent_columns)
+    if index is None or frozenset(key.parent_columns) == frozenset(parent.key):
+        return parent.key
+    return index.names
+
+
+def referential_constraints(catalog: Catalog) -> Iterator[Row]:
+    for schema in catalog.tables:
+        for key in schema.foreign_keys:
+            parent = catalog.get(key.parent)
+            index = index_of(parent, key.parent_columns)
+            name: str | None = parent.primary_key
+            if frozenset(key.parent_columns) != frozenset(parent.key) and index is not None:
+                name = index.name if index.constraint else None
+            yield (
+                DATABASE, schema.namespace, key.name, DATABASE, parent.namespace, name, "NONE",
+                key.on_update.value, key.on_delete.value,
+            )  # fmt: skip
 
 
 def _keys(schema: MapSchema) -> Iterator[tuple[str, tuple[str, ...]]]:
@@ -203,6 +238,10 @@ def constraint_column_usage(catalog: Catalog) -> Iterator[Row]:
         for constraint, columns in _keys(schema):
             for name in columns:
                 yield DATABASE, where, schema.local, name, DATABASE, where, constraint
+        for key in schema.foreign_keys:
+            parent = catalog.get(key.parent)
+            for name in key.parent_columns:
+                yield DATABASE, parent.namespace, parent.local, name, DATABASE, where, key.name
         for check in schema.checks:
             for position in condition_columns(schema, check):
                 name = schema.columns[position].name
@@ -232,7 +271,7 @@ ROWS: Final[dict[str, Callable[[Catalog], Iterable[Row]]]] = {
     "key_column_usage": key_column_usage,
     "constraint_column_usage": constraint_column_usage,
     "check_constraints": check_constraints,
-    "referential_constraints": _nothing,
+    "referential_constraints": referential_constraints,
     "sequences": sequences,
     "routines": _nothing,
     "parameters": _nothing,

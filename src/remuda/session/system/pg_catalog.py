@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from remuda.catalog.catalog import Catalog
 from remuda.catalog.definition_text import definition_of
+from remuda.catalog.foreign_keys import index_of
 from remuda.catalog.pg_objects import (
     DATABASE_OID,
     DEFAULT_TABLESPACE,
@@ -26,6 +27,7 @@ from remuda.catalog.pg_objects import (
     view_text,
 )
 from remuda.catalog.pg_operator_classes import operator_class
+from remuda.catalog.pg_operators import equality_of
 from remuda.catalog.pg_types import (
     ARRAY_ANALYZE,
     ARRAY_IN,
@@ -42,7 +44,7 @@ from remuda.catalog.pg_types import (
 from remuda.catalog.system_relations import DATABASE, OWNER, SYS, SystemRelation
 from remuda.catalog.temporary import in_temporary_schema
 from remuda.datatypes.identifiers import reserved_words
-from remuda.datatypes.schema import MapSchema, ViewDefinition
+from remuda.datatypes.schema import ForeignKey, KeyAction, MapSchema, ViewDefinition
 from remuda.datatypes.sql import SqlType
 from remuda.session.system.access_methods import method_of, pg_am, pg_opclass, pg_opfamily
 from remuda.session.system.functions import pg_operator, pg_proc
@@ -52,6 +54,7 @@ from remuda.session.system.sequences import pg_sequence, with_generated, with_id
 from remuda.sql.definitions.constraints import condition_columns
 
 UTF8: Final = 6
+_ACTIONS: Final = {KeyAction.NO_ACTION: "a", KeyAction.RESTRICT: "r"}
 NO_LIMIT: Final = -1
 """Of connections, of statistics: PostgreSQL's number for none."""
 
@@ -82,6 +85,8 @@ def pg_class(catalog: Catalog) -> Iterator[Row]:
             relnatts=len(r.columns),
             relchecks=len(r.source.checks) if isinstance(r.source, MapSchema) else 0,
             relhasindex=r.oid in indexed,
+            relhastriggers=isinstance(r.source, MapSchema)
+            and bool(r.source.foreign_keys or r.source.children),
             relhasrules=r.kind == "v",
             relreplident="d" if is_map else "n",
             relpersistence=_persistence(r.source),
@@ -200,6 +205,8 @@ def pg_constraint(catalog: Catalog) -> Iterator[Row]:
                     conindid=unique.oid, connoinherit=True,
                     conkey=[number_of(schema, name) for name in unique.names],
                 )  # fmt: skip
+        for key in schema.foreign_keys:
+            yield _foreign_key(catalog, schema, key, namespace)
         for check in schema.checks:
             read = condition_columns(schema, check)
             yield _constraint(
@@ -209,11 +216,37 @@ def pg_constraint(catalog: Catalog) -> Iterator[Row]:
             )  # fmt: skip
 
 
-def _constraint(**values: Any) -> Row:
-    return row(
-        "pg_constraint", convalidated=True, conislocal=True,
-        confupdtype=" ", confdeltype=" ", confmatchtype=" ", **values,
+def _foreign_key(catalog: Catalog, schema: MapSchema, key: ForeignKey, namespace: int) -> Row:
+    parent = catalog.get(key.parent)
+    equal = [_equality(parent.column(name).type) for name in key.parent_columns]
+    return _constraint(
+        oid=key.oid, conname=key.name, contype="f", conrelid=schema.oid,
+        connamespace=namespace, conindid=_key_index(parent, key), connoinherit=True,
+        conkey=[number_of(schema, name) for name in key.columns],
+        confrelid=parent.oid,
+        confkey=[number_of(parent, name) for name in key.parent_columns],
+        confupdtype=_ACTIONS[key.on_update], confdeltype=_ACTIONS[key.on_delete],
+        confmatchtype="s",
+        conpfeqop=equal, conppeqop=equal, conffeqop=equal,
     )  # fmt: skip
+
+
+def _key_index(parent: MapSchema, key: ForeignKey) -> int:
+    """The index that a foreign key relies on."""
+    if frozenset(key.parent_columns) == frozenset(parent.key):
+        return parent.key_index_oid
+    index = index_of(parent, key.parent_columns)
+    return 0 if index is None else index.oid
+
+
+def _equality(sql_type: SqlType) -> int:
+    """The operator ``=`` of a type."""
+    return equality_of(declared_type(sql_type)[0].name)
+
+
+def _constraint(**values: Any) -> Row:
+    ends = {"confupdtype": " ", "confdeltype": " ", "confmatchtype": " ", **values}
+    return row("pg_constraint", convalidated=True, conislocal=True, **ends)
 
 
 def pg_index(catalog: Catalog) -> Iterator[Row]:
