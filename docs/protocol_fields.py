@@ -269,6 +269,11 @@ _CONTROL: Final = {
     },
     "CatalogEdits": {"edits": "what is done, in this order"},
     "CatalogState": {"maps": "all maps", "views": "all views"},
+    "CatalogVote": {
+        "kind": "which step of Paxos",
+        "ballot": "ballot of the step",
+        "value": "the catalog that is proposed",
+    },
     "ColumnStatistics": {
         "position": "place of the column",
         "null_fraction": "share of NULLs",

@@ -179,7 +179,8 @@ CONTROL: Final = {
     "CATALOG_CHANGE": _request(
         "CatalogChange", "CatalogState", "to the coordinator: change the catalog everywhere"
     ),
-    "CATALOG_INSTALL": _request("CatalogState", "Ack", "the catalog of this version"),
+    "CATALOG_INSTALL": _request("CatalogState", "CatalogState", "the catalog of this version"),
+    "CATALOG_VOTE": _request("CatalogVote", "CatalogVoted", "which catalog follows"),
     "INDEX_STATUS": _request("IndexStatusRequest", "IndexStatus", "which indexes are built here"),
     "INDEX_ROOM": _request("IndexRoomRequest", "Ack", "is there memory for new indexes"),
     "MAP_STATISTICS": _request("StatisticsRequest", "StatisticsReply", "what the optimizer needs"),

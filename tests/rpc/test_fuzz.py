@@ -47,8 +47,8 @@ PROMISED = (
     "cancel messages",
 )
 """What a member is given that asks for it, until it is lost: strangers here claim to be one."""
-TRUSTED = {control_pb2.VIEW_INSTALL, control_pb2.CATALOG_INSTALL}
-"""What installs a new state for the whole cluster: a member that says so is believed."""
+TRUSTED = {control_pb2.VIEW_INSTALL, control_pb2.CATALOG_INSTALL, control_pb2.CATALOG_VOTE}
+"""What brings the whole cluster a new state: a member that says so is believed."""
 
 
 class Stranger(asyncio.BufferedProtocol):

@@ -9,6 +9,7 @@ import pytest
 
 import remuda.member.base.peers as peers_module
 import remuda.member.membership.catalog_service as catalog_module
+import remuda.member.membership.catalog_votes as votes_module
 import remuda.member.sessions.replanning as planned_again_module
 import remuda.member.statements.statements as statements_module
 import remuda.query.stream as stream_module
@@ -420,7 +421,8 @@ def leases_are_ignored(patch: Patch) -> str:
 
 @mutation
 def a_catalog_change_needs_nobody(patch: Patch) -> str:
-    patch.setattr(catalog_module, "majority", lambda voters: 0)
+    for module in (catalog_module, votes_module):
+        patch.setattr(module, "agreed", lambda *_: True)
     return "a_catalog_change_needs_a_majority"
 
 

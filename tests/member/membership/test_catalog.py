@@ -19,7 +19,7 @@ from remuda.errors import (
     UndefinedMap,
 )
 from remuda.rpc import codec
-from remuda.rpc.messages import common_pb2, user_pb2
+from remuda.rpc.messages import common_pb2, control_pb2, user_pb2
 from remuda.rpc.messages.control_pb2 import RpcType as ControlType
 from remuda.rpc.messages.user_pb2 import RpcType
 
@@ -135,38 +135,86 @@ def test_wrong_definitions_are_refused(in_cluster: InCluster) -> None:
     in_cluster(scenario)
 
 
-def test_a_change_that_failed_on_one_member_never_shares_its_version(
-    in_cluster: InCluster,
-) -> None:
-    """CREATE x reaches member 2 only; CREATE y must not be taken for it there."""
+def refusing(member: Any, kind: int, times: int) -> None:
+    """The member fails to serve the next messages of this kind."""
+    routes = member._member_routes.control
+    serve = routes[kind]
+    left = [times]
 
+    def refuse(request: Any) -> None:
+        left[0] -= 1
+        if not left[0]:
+            routes[kind] = serve
+        raise MemberUnavailable("the connection broke")
+
+    routes[kind] = refuse
+
+
+def catalogs(cluster: Any) -> list[tuple[int, list[str]]]:
+    found = [member.core.catalog for member in cluster.members]
+    return [(catalog.version, [s.name for s in catalog.maps]) for catalog in found]
+
+
+def test_a_decided_change_reaches_a_member_that_failed_to_install_it(in_cluster: InCluster) -> None:
     async def scenario(cluster: Any) -> None:
         client = await cluster.client(1)
-        await client.sql("CREATE TABLE base (id INTEGER PRIMARY KEY)")
-        third = cluster.member(3)
-        routes = third._member_routes.control
-        install = routes[ControlType.CATALOG_INSTALL]
-
-        def refuse(request: Any) -> None:
-            routes[ControlType.CATALOG_INSTALL] = install
-            raise MemberUnavailable("the connection broke")
-
-        routes[ControlType.CATALOG_INSTALL] = refuse
-        with pytest.raises(MemberUnavailable):
-            await client.sql("CREATE TABLE x (id INTEGER PRIMARY KEY)")
-        await client.sql("CREATE TABLE y (id INTEGER PRIMARY KEY, w BIGINT)")
-        catalogs = [
-            (member.core.catalog.version, member.core.catalog.maps) for member in cluster.members
-        ]
-        assert catalogs[1:] == catalogs[:-1]
-        assert [schema.name for schema in catalogs[0][1]] == ["base", "y"]
-        assert catalogs[0][0] == 3
+        refusing(cluster.member(3), ControlType.CATALOG_INSTALL, 1)
+        await client.sql("CREATE TABLE x (id INTEGER PRIMARY KEY)")
+        assert catalogs(cluster) == [(1, ["x"])] * 3
 
     in_cluster(scenario)
 
 
-def test_another_catalog_of_the_same_version_is_found(in_cluster: InCluster) -> None:
-    """A former coordinator left its change on member 2; the next change is made on top of it."""
+def test_a_majority_decides_without_a_member_that_does_not_vote(in_cluster: InCluster) -> None:
+    async def scenario(cluster: Any) -> None:
+        client = await cluster.client(1)
+        refusing(cluster.member(3), ControlType.CATALOG_VOTE, 2)
+        await client.sql("CREATE TABLE x (id INTEGER PRIMARY KEY)")
+        await client.sql("CREATE TABLE y (id INTEGER PRIMARY KEY)")
+        assert catalogs(cluster) == [(2, ["x", "y"])] * 3
+
+    in_cluster(scenario)
+
+
+def test_a_change_that_no_majority_accepts_shares_its_version_with_no_other(
+    in_cluster: InCluster,
+) -> None:
+    """CREATE x reaches no other member, and no member uses it: the next change finds the vote of
+    the coordinator and completes it."""
+
+    async def scenario(cluster: Any) -> None:
+        client = await cluster.client(1)
+        await client.sql("CREATE TABLE base (id INTEGER PRIMARY KEY)")
+        for number in (2, 3):
+            refusing(cluster.member(number), ControlType.CATALOG_VOTE, 1)
+        with pytest.raises(MemberUnavailable, match="no majority") as failed:
+            await client.sql("CREATE TABLE x (id INTEGER PRIMARY KEY)")
+        assert failed.value.may_have_run
+        assert catalogs(cluster) == [(1, ["base"])] * 3
+        await client.sql("CREATE TABLE y (id INTEGER PRIMARY KEY, w BIGINT)")
+        assert catalogs(cluster) == [(3, ["base", "x", "y"])] * 3
+
+    in_cluster(scenario)
+
+
+def test_a_coordinator_without_a_majority_has_done_nothing(in_cluster: InCluster) -> None:
+    async def scenario(cluster: Any) -> None:
+        client = await cluster.client(1)
+        for number in (2, 3):
+            refusing(cluster.member(number), ControlType.CATALOG_VOTE, 1)
+        with pytest.raises(MemberUnavailable, match="no majority") as failed:
+            await client.sql("CREATE TABLE x (id INTEGER PRIMARY KEY)")
+        assert not failed.value.may_have_run
+        await client.sql("CREATE TABLE x (id INTEGER PRIMARY KEY)")
+        assert catalogs(cluster) == [(1, ["x"])] * 3
+
+    in_cluster(scenario)
+
+
+def test_a_change_that_a_former_coordinator_left_undecided_is_completed(
+    in_cluster: InCluster,
+) -> None:
+    """It has reached member 2 only; the next change is made on top of it."""
 
     async def scenario(cluster: Any) -> None:
         client = await cluster.client(1)
@@ -174,10 +222,14 @@ def test_another_catalog_of_the_same_version_is_found(in_cluster: InCluster) -> 
         left, _ = second.core.catalog.with_map(
             MapSchema("x", (Column("k", BIGINT),), ("k",), ("k",)), if_not_exists=False
         )
-        second.catalog._install(second.catalog._state(left))
+        asked = control_pb2.CatalogVote(
+            kind=control_pb2.CatalogVote.ACCEPT, value=second.catalog._state(left)
+        )
+        asked.ballot.round, asked.ballot.proposer = 1, 3
+        assert second.catalog.votes._answer(asked).agreed
+        assert second.core.catalog.version == 0
         await client.sql("CREATE TABLE y (id INTEGER PRIMARY KEY)")
-        names = [[s.name for s in member.core.catalog.maps] for member in cluster.members]
-        assert names == [["x", "y"]] * 3
+        assert catalogs(cluster) == [(2, ["x", "y"])] * 3
 
     in_cluster(scenario)
 

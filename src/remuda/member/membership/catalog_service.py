@@ -1,12 +1,12 @@
-"""The catalog of the cluster: changes go to the coordinator, which installs them on every member
-before it answers, so that whoever sees the answer finds the map everywhere."""
+"""The catalog of the cluster: changes go to the coordinator. It has a majority decide each one
+(``catalog_votes``) and installs it on every member before it answers, so that a client that gets
+the answer finds the map everywhere. No member uses a catalog that is not decided."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 
 from remuda.catalog.catalog import Catalog
 from remuda.catalog.edits import (
@@ -20,11 +20,10 @@ from remuda.catalog.edits import (
     PutType,
     PutView,
 )
-from remuda.cluster.decree import majority
 from remuda.cluster.lease import takeover_delay
+from remuda.cluster.succession import agreed
 from remuda.datatypes.schema import MapSchema
 from remuda.errors import (
-    InternalError,
     MemberUnavailable,
     SchemaChanged,
     TransientError,
@@ -35,6 +34,7 @@ from remuda.limits import CLOCK_DRIFT
 from remuda.member.base.core import Core
 from remuda.member.base.peers import Peers
 from remuda.member.base.wing import Routes, Wing
+from remuda.member.membership.catalog_votes import ASK_AGAIN, VIEW_PATIENCE, CatalogVotes
 from remuda.member.state.log import fields
 from remuda.rpc import codec, type_codec
 from remuda.rpc.messages import control_pb2, user_pb2
@@ -50,11 +50,8 @@ from remuda.storage.maps.map_store import MapStore
 
 log = logging.getLogger(__name__)
 
-ATTEMPTS = 3
-INSTALL_AGAIN = 0.1
-"""Seconds before a member in another view is asked again to install a catalog."""
-VIEW_PATIENCE = 60.0
-"""Seconds for which such a member is asked: it comes to this view, or is lost, long before."""
+ATTEMPTS = 10
+"""To make a change while other members change the catalog, too."""
 
 
 class CatalogService(Wing):
@@ -63,9 +60,9 @@ class CatalogService(Wing):
         self._peers = peers
         self._lock = asyncio.Lock()
         self._catching_up = False
-        self._highest_tried = 0
-        """A version that was sent out is never used again: some member may hold it although the
-        change failed on another one."""
+        self.votes = CatalogVotes(
+            core, peers, lambda: self._state(core.catalog), self._install, self._check
+        )
         self.unique_since: dict[int, int] = {}
         """By map id: until then rows may have been written by some who did not know of a unique
         index, or not that all others know of it. (Of a map that was made with it: not at all.)"""
@@ -75,6 +72,7 @@ class CatalogService(Wing):
             forming={
                 RpcType.CATALOG_CHANGE: self.on_change,
                 RpcType.CATALOG_INSTALL: self.on_install,
+                RpcType.CATALOG_VOTE: self.votes.on_vote,
             }
         )
 
@@ -135,29 +133,42 @@ class CatalogService(Wing):
         request.reply(RpcType.CATALOG_CHANGE, state)
 
     async def _serialize(self, change: control_pb2.CatalogChange) -> bool:
-        """One change at a time; False: it was made for an older catalog. A former coordinator may
-        have left a newer state on some members: their answers tell, and the change is made again on
-        top of it."""
-        core = self._core
+        """One change at a time; False: it was made for an older catalog."""
+        core, proposed = self._core, None
         async with self._lock:
             for _ in range(ATTEMPTS):
+                await self._lead(may_have_run=proposed is not None)
+                if proposed is not None and core.catalog.version >= proposed.version:
+                    if self._has(proposed):
+                        return True
+                    if core.catalog.version > proposed.version:
+                        break
                 if change.HasField("edits") and change.edits.version != core.catalog.version:
                     return False
-                version = max(core.catalog.version, self._highest_tried)
-                before = replace(core.catalog, version=version)
-                after = self._applied(before, change)
-                if after is before:
+                after = self._applied(core.catalog, change)
+                if after is core.catalog:
                     return True
-                self._highest_tried = after.version
-                reached: set[int] = set()
-                newest = await self._install_elsewhere(after, reached)
-                if newest is None:
-                    self._install(self._state(after))
-                    await core.wal.safe()
-                    await self._until_no_older_lease(after, reached)
+                proposed = self._state(after)
+                if await self.votes.decide(proposed):
+                    await self._install_everywhere(after)
                     return True
-                self._install(newest)
-            raise InternalError("the members do not agree on the catalog")
+            raise MemberUnavailable(
+                "other members change the catalog at the same time: the change may have been made",
+                hint="Look whether it is there before you make it again.",
+            )
+
+    async def _lead(self, *, may_have_run: bool) -> None:
+        """Raises MemberUnavailable."""
+        try:
+            completed = await self.votes.lead()
+        except MemberUnavailable as error:
+            raise error.knowing(may_have_run=may_have_run) from error
+        if completed:
+            await self._install_everywhere(self._core.catalog)
+
+    def _has(self, proposed: control_pb2.CatalogState) -> bool:
+        """Whether the catalog is the one that this member has proposed."""
+        return self._core.catalog == decode_catalog(proposed)
 
     def _applied(self, catalog: Catalog, change: control_pb2.CatalogChange) -> Catalog:
         if change.HasField("create"):
@@ -168,50 +179,48 @@ class CatalogService(Wing):
             return catalog.edited([_read_edit(edit) for edit in change.edits.edits])
         return catalog.without_map(change.drop.name, if_exists=change.drop.if_exists)[0]
 
-    async def _install_elsewhere(
-        self, catalog: Catalog, installed: set[int]
-    ) -> control_pb2.CatalogState | None:
-        """Install on all other live members, which must make a majority of the view (design rule
-        13), and note them in ``installed``; None, or the newest state that one of them keeps
-        instead: a newer one, or another one of the same version (left by a former coordinator).
-        Raises MemberUnavailable."""
+    async def _install_everywhere(self, catalog: Catalog) -> None:
+        """Return when a majority has the decided ``catalog`` on its disks, and no member may serve
+        by an older one. Raises MemberUnavailable."""
+        core, reached = self._core, set[int]()
+        try:
+            await self._install_elsewhere(catalog, reached)
+        finally:
+            self._install(self._state(catalog))
+        await core.wal.safe()
+        reached.add(core.number)
+        await self._until_no_older_lease(catalog, reached)
+        voters = core.view.by_number
+        if not agreed(voters, reached):
+            raise MemberUnavailable(
+                f"{len(reached)} of {len(voters)} members have the new catalog, which is no"
+                " majority: the change may be undone",
+                hint="Look at it again when the cluster is whole.",
+            )
+
+    async def _install_elsewhere(self, catalog: Catalog, reached: set[int]) -> None:
+        """On all members that this one hears; those that have it are noted in ``reached``. A member
+        in another view is asked again: the others have the catalog already, and to let the
+        statement run again would tell its client of this change, as if another one had made it."""
         core = self._core
-        answers: dict[int, control_pb2.CatalogState] = {}
         deadline = core.world.clock.monotonic() + VIEW_PATIENCE
-        while others := {*core.live_members()} - {core.number} - answers.keys():
+        asked = {core.number}
+        while others := {*core.live_members()} - asked:
             replies = await asyncio.gather(
                 *(self._install_at(number, catalog) for number in sorted(others)),
                 return_exceptions=True,
             )
-            refused = False
             for number, reply in zip(sorted(others), replies, strict=True):
-                if isinstance(reply, ViewChanged) and core.world.clock.monotonic() < deadline:
-                    # The others have the change already. To let the statement run again would tell
-                    # its client of this change, as if another one had made it.
-                    refused = True
-                elif not isinstance(reply, BaseException):
-                    answers[number] = reply
-                elif number not in core.lost:  # else a majority must do; it catches up
+                waits = core.world.clock.monotonic() < deadline
+                if isinstance(reply, control_pb2.CatalogState):
+                    asked.add(number)
+                    reached.add(number)
+                elif not isinstance(reply, TransientError):
                     raise reply
-            if refused:
-                await asyncio.sleep(INSTALL_AGAIN)
-        state = self._state(catalog)
-        newest: control_pb2.CatalogState | None = None
-        for told in answers.values():
-            differs = told.maps != state.maps or told.views != state.views
-            overtaken = told.version > catalog.version or differs
-            if overtaken and (newest is None or told.version > newest.version):
-                newest = told
-        installed.update(answers)
-        reached = 1 + len(answers.keys() & core.view.by_number.keys())
-        voters = len(self._core.view.members)
-        if newest is None and reached < majority(voters):
-            raise MemberUnavailable(
-                f"the catalog was changed on {reached} of {voters} members only, which is no "
-                "majority: the change may yet be undone",
-                hint="Look at it again when the cluster is whole.",
-            )
-        return newest
+                elif not (isinstance(reply, ViewChanged) and waits):
+                    asked.add(number)  # it catches up
+            if others - asked:
+                await asyncio.sleep(ASK_AGAIN)
 
     async def _until_no_older_lease(self, catalog: Catalog, reached: set[int]) -> None:
         """Return when no member of the view may serve by an older catalog: each has this one, or
@@ -219,10 +228,10 @@ class CatalogService(Wing):
         next answers name the new catalog (``CatalogNews``)."""
         core, monotonic = self._core, self._core.world.clock.monotonic
         until = monotonic() + takeover_delay(core.config.lease_seconds, CLOCK_DRIFT)
-        while missed := core.view.by_number.keys() - reached - {core.number}:
+        while missed := core.view.by_number.keys() - reached:
             if monotonic() >= until:
                 return
-            await asyncio.sleep(INSTALL_AGAIN)
+            await asyncio.sleep(ASK_AGAIN)
             heard = sorted(missed - core.lost.keys())
             installs = (self._install_at(number, catalog) for number in heard)
             replies = await asyncio.gather(*installs, return_exceptions=True)
@@ -243,11 +252,13 @@ class CatalogService(Wing):
 
     def state(self) -> control_pb2.CatalogState:
         """For a process that joins."""
-        return self._state(self._core.catalog)
+        state = self._state(self._core.catalog)
+        self.votes.add_undecided(state)
+        return state
 
     def install(self, state: control_pb2.CatalogState) -> None:
-        """What a process that joins was given."""
-        self._install(state)
+        """Take over the catalog that another member has given this process."""
+        self.votes.learn(state)
 
     def heard(self, message: control_pb2.Heartbeat) -> None:
         """If the sender has a newer catalog, a change did not reach this one, or is under way."""
@@ -301,8 +312,9 @@ class CatalogService(Wing):
         gone = [map_id for map_id in core.stores if catalog.find_id(map_id) is None]
         # All stores are made before anything is taken over: a schema that cannot be stored must
         # leave this member as it was.
-        made = {s.map_id: MapStore(s) for s in catalog.maps if s.map_id not in core.stores}
+        made = self._new_stores(catalog)
         core.catalog = catalog
+        self.votes.installed(catalog.version)
         core.former_schemas.learn(codec.decode_schema(m) for m in state.former_maps)
         core.pulse.wake()  # for indexes to build, and maps that entries go from
         core.catalog_news.installed(catalog.version)
@@ -327,11 +339,21 @@ class CatalogService(Wing):
             core.listeners.dropped.tell(map_id)
             core.forget_map(map_id)
             self.unique_since.pop(map_id, None)
-        state.ClearField("context")
+        for field in ("context", "undecided"):
+            state.ClearField(field)
         if core.wal.active:
             core.wal.catalog_changed(state.version, state.SerializeToString())
         log.info("catalog installed", extra=fields(version=catalog.version, maps=len(catalog.maps)))
         core.listeners.installed.tell()
+
+    def _new_stores(self, catalog: Catalog) -> dict[int, MapStore]:
+        """Of the maps that this member does not have. Raises ProtocolError."""
+        stores = self._core.stores
+        return {s.map_id: MapStore(s) for s in catalog.maps if s.map_id not in stores}
+
+    def _check(self, state: control_pb2.CatalogState) -> None:
+        """Raises ProtocolError for a catalog that this member could not install."""
+        self._new_stores(decode_catalog(state))
 
 
 def _fill_edit(message: control_pb2.CatalogEdit, edit: Edit) -> None:

@@ -191,6 +191,8 @@ class Membership(Wing):
             case ag.Send(to, message):
                 reason = core.view.cause_of_departure(to) or core.lost.get(to, "")
                 encoded = encode_agreement(message, core.context(), reason)
+                if isinstance(message, ag.Accepted | ag.Decided):
+                    self._catalog.votes.tell(encoded)
                 send = partial(self._peers.send_membership, to, RpcType.AGREE, encoded)
                 if isinstance(message, ag.Promise | ag.Accept | ag.Accepted):
                     core.wal.after(send)  # rests on a vote that must be on the disk first
@@ -204,11 +206,12 @@ class Membership(Wing):
                 self._suspected(member, cause)
             case ag.Install(view):
                 self._install(view)
-            case ag.Persist(vote=vote):
+            case ag.Persist(number, vote=vote):
                 # A process that starts again is another member: its promises do not outlive it. The
                 # view that it has accepted may have been decided, and does.
                 if vote is not None:
                     core.wal.voted(vote.value)
+                    self._catalog.votes.leave(number)
 
     def _refresh(self, machine: ms.Membership) -> None:
         """What the rest of the member sees of the machine's state."""
@@ -389,7 +392,22 @@ class Membership(Wing):
             self._given_up(cause, f"member {message.context.sender}")
             return
         self._core.observe_peer(message.context)
-        self.step(ag.Received(message.context.sender, decoded))
+        told = ag.Received(message.context.sender, decoded)
+        if self._catalog.votes.lacks(message):
+            self._core.spawn(self._read_catalog(told), "reading the catalog before a view")
+        else:
+            self.step(told)
+
+    async def _read_catalog(self, told: ag.Received) -> None:
+        """A member that decides or installs a view knows every catalog that may have been decided
+        in the view before. If it cannot read it, a later message says the same."""
+        try:
+            await self._catalog.votes.read_from(told.sender)
+        except TransientError as error:
+            cause = {"peer": told.sender, "cause": error.message}
+            log.info("the catalog was not read before a view", extra=fields(**cause))
+        else:
+            self.step(told)
 
     def _drops_me(self, view: View) -> bool:
         core = self._core

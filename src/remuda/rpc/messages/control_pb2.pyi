@@ -40,6 +40,7 @@ class RpcType(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     RECOVER: _ClassVar[RpcType]
     CATALOG_CHANGE: _ClassVar[RpcType]
     CATALOG_INSTALL: _ClassVar[RpcType]
+    CATALOG_VOTE: _ClassVar[RpcType]
     INDEX_STATUS: _ClassVar[RpcType]
     INDEX_ROOM: _ClassVar[RpcType]
     MAP_STATISTICS: _ClassVar[RpcType]
@@ -119,6 +120,7 @@ DONATE: RpcType
 RECOVER: RpcType
 CATALOG_CHANGE: RpcType
 CATALOG_INSTALL: RpcType
+CATALOG_VOTE: RpcType
 INDEX_STATUS: RpcType
 INDEX_ROOM: RpcType
 MAP_STATISTICS: RpcType
@@ -559,7 +561,7 @@ class Ballot(_message.Message):
     def __init__(self, round: _Optional[int] = ..., proposer: _Optional[int] = ...) -> None: ...
 
 class Agreement(_message.Message):
-    __slots__ = ("context", "kind", "view", "ballot", "promised", "accepted", "value", "reason", "quiet")
+    __slots__ = ("context", "kind", "view", "ballot", "promised", "accepted", "value", "reason", "quiet", "catalog_version", "catalog_number", "catalog_ballot")
     class Kind(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
         __slots__ = ()
         PREPARE: _ClassVar[Agreement.Kind]
@@ -587,6 +589,9 @@ class Agreement(_message.Message):
     VALUE_FIELD_NUMBER: _ClassVar[int]
     REASON_FIELD_NUMBER: _ClassVar[int]
     QUIET_FIELD_NUMBER: _ClassVar[int]
+    CATALOG_VERSION_FIELD_NUMBER: _ClassVar[int]
+    CATALOG_NUMBER_FIELD_NUMBER: _ClassVar[int]
+    CATALOG_BALLOT_FIELD_NUMBER: _ClassVar[int]
     context: _common_pb2.Context
     kind: Agreement.Kind
     view: int
@@ -596,7 +601,10 @@ class Agreement(_message.Message):
     value: _common_pb2.View
     reason: str
     quiet: _containers.RepeatedCompositeFieldContainer[Quiet]
-    def __init__(self, context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., kind: _Optional[_Union[Agreement.Kind, str]] = ..., view: _Optional[int] = ..., ballot: _Optional[_Union[Ballot, _Mapping]] = ..., promised: _Optional[_Union[Ballot, _Mapping]] = ..., accepted: _Optional[_Union[Ballot, _Mapping]] = ..., value: _Optional[_Union[_common_pb2.View, _Mapping]] = ..., reason: _Optional[str] = ..., quiet: _Optional[_Iterable[_Union[Quiet, _Mapping]]] = ...) -> None: ...
+    catalog_version: int
+    catalog_number: int
+    catalog_ballot: Ballot
+    def __init__(self, context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., kind: _Optional[_Union[Agreement.Kind, str]] = ..., view: _Optional[int] = ..., ballot: _Optional[_Union[Ballot, _Mapping]] = ..., promised: _Optional[_Union[Ballot, _Mapping]] = ..., accepted: _Optional[_Union[Ballot, _Mapping]] = ..., value: _Optional[_Union[_common_pb2.View, _Mapping]] = ..., reason: _Optional[str] = ..., quiet: _Optional[_Iterable[_Union[Quiet, _Mapping]]] = ..., catalog_version: _Optional[int] = ..., catalog_number: _Optional[int] = ..., catalog_ballot: _Optional[_Union[Ballot, _Mapping]] = ...) -> None: ...
 
 class Quiet(_message.Message):
     __slots__ = ("member", "seconds")
@@ -675,7 +683,7 @@ class CatalogEdits(_message.Message):
     def __init__(self, version: _Optional[int] = ..., edits: _Optional[_Iterable[_Union[CatalogEdit, _Mapping]]] = ...) -> None: ...
 
 class CatalogState(_message.Message):
-    __slots__ = ("context", "version", "maps", "views", "outdated", "following_oid", "namespaces", "former_maps", "types")
+    __slots__ = ("context", "version", "maps", "views", "outdated", "following_oid", "namespaces", "former_maps", "types", "undecided", "ballot")
     CONTEXT_FIELD_NUMBER: _ClassVar[int]
     VERSION_FIELD_NUMBER: _ClassVar[int]
     MAPS_FIELD_NUMBER: _ClassVar[int]
@@ -685,6 +693,8 @@ class CatalogState(_message.Message):
     NAMESPACES_FIELD_NUMBER: _ClassVar[int]
     FORMER_MAPS_FIELD_NUMBER: _ClassVar[int]
     TYPES_FIELD_NUMBER: _ClassVar[int]
+    UNDECIDED_FIELD_NUMBER: _ClassVar[int]
+    BALLOT_FIELD_NUMBER: _ClassVar[int]
     context: _common_pb2.Context
     version: int
     maps: _containers.RepeatedCompositeFieldContainer[_common_pb2.MapSchema]
@@ -694,7 +704,41 @@ class CatalogState(_message.Message):
     namespaces: _containers.RepeatedCompositeFieldContainer[_common_pb2.Namespace]
     former_maps: _containers.RepeatedCompositeFieldContainer[_common_pb2.MapSchema]
     types: _containers.RepeatedCompositeFieldContainer[_common_pb2.EnumType]
-    def __init__(self, context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., version: _Optional[int] = ..., maps: _Optional[_Iterable[_Union[_common_pb2.MapSchema, _Mapping]]] = ..., views: _Optional[_Iterable[_Union[_common_pb2.ViewDefinition, _Mapping]]] = ..., outdated: _Optional[bool] = ..., following_oid: _Optional[int] = ..., namespaces: _Optional[_Iterable[_Union[_common_pb2.Namespace, _Mapping]]] = ..., former_maps: _Optional[_Iterable[_Union[_common_pb2.MapSchema, _Mapping]]] = ..., types: _Optional[_Iterable[_Union[_common_pb2.EnumType, _Mapping]]] = ...) -> None: ...
+    undecided: CatalogState
+    ballot: Ballot
+    def __init__(self, context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., version: _Optional[int] = ..., maps: _Optional[_Iterable[_Union[_common_pb2.MapSchema, _Mapping]]] = ..., views: _Optional[_Iterable[_Union[_common_pb2.ViewDefinition, _Mapping]]] = ..., outdated: _Optional[bool] = ..., following_oid: _Optional[int] = ..., namespaces: _Optional[_Iterable[_Union[_common_pb2.Namespace, _Mapping]]] = ..., former_maps: _Optional[_Iterable[_Union[_common_pb2.MapSchema, _Mapping]]] = ..., types: _Optional[_Iterable[_Union[_common_pb2.EnumType, _Mapping]]] = ..., undecided: _Optional[_Union[CatalogState, _Mapping]] = ..., ballot: _Optional[_Union[Ballot, _Mapping]] = ...) -> None: ...
+
+class CatalogVote(_message.Message):
+    __slots__ = ("context", "kind", "ballot", "value")
+    class Kind(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+        __slots__ = ()
+        READ: _ClassVar[CatalogVote.Kind]
+        PROMISE: _ClassVar[CatalogVote.Kind]
+        ACCEPT: _ClassVar[CatalogVote.Kind]
+    READ: CatalogVote.Kind
+    PROMISE: CatalogVote.Kind
+    ACCEPT: CatalogVote.Kind
+    CONTEXT_FIELD_NUMBER: _ClassVar[int]
+    KIND_FIELD_NUMBER: _ClassVar[int]
+    BALLOT_FIELD_NUMBER: _ClassVar[int]
+    VALUE_FIELD_NUMBER: _ClassVar[int]
+    context: _common_pb2.Context
+    kind: CatalogVote.Kind
+    ballot: Ballot
+    value: CatalogState
+    def __init__(self, context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., kind: _Optional[_Union[CatalogVote.Kind, str]] = ..., ballot: _Optional[_Union[Ballot, _Mapping]] = ..., value: _Optional[_Union[CatalogState, _Mapping]] = ...) -> None: ...
+
+class CatalogVoted(_message.Message):
+    __slots__ = ("context", "agreed", "promised", "catalog")
+    CONTEXT_FIELD_NUMBER: _ClassVar[int]
+    AGREED_FIELD_NUMBER: _ClassVar[int]
+    PROMISED_FIELD_NUMBER: _ClassVar[int]
+    CATALOG_FIELD_NUMBER: _ClassVar[int]
+    context: _common_pb2.Context
+    agreed: bool
+    promised: Ballot
+    catalog: CatalogState
+    def __init__(self, context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., agreed: _Optional[bool] = ..., promised: _Optional[_Union[Ballot, _Mapping]] = ..., catalog: _Optional[_Union[CatalogState, _Mapping]] = ...) -> None: ...
 
 class ColumnStatistics(_message.Message):
     __slots__ = ("position", "null_fraction", "distinct", "minimum", "maximum", "width", "histogram", "common_values", "common_shares", "sketch")
