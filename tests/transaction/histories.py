@@ -77,8 +77,18 @@ class _Facts:
         self.anomalies.append(Anomaly(name, tuple(transactions), text))
 
 
-def anomalies(history: Sequence[Transaction], *, real_time: bool = True) -> list[Anomaly]:
-    """Everything that a (with ``real_time``: strictly) serializable system must not show."""
+def anomalies(
+    history: Sequence[Transaction], *, real_time: bool = True, clocks_differ: bool = False
+) -> list[Anomaly]:
+    """Everything that a (with ``real_time``: strictly) serializable system must not show.
+
+    ``clocks_differ``: members choose the timestamps of single writes by clocks of their own. A
+    transaction that only reads may then see the later one of two writes on different keys and not
+    the earlier one, if it ran beside both (docs/transactions.md). Nothing else is allowed by that:
+    without this reader the history must have no anomaly, and the reader must see all that was
+    answered before it began, in an order that agrees with what each transaction has read, and with
+    real time for all transactions that use several keys, which ask all members for their clocks.
+    """
     facts = _facts_of(history)
     _check_reads(facts)
     _order_versions(facts)
@@ -86,8 +96,48 @@ def anomalies(history: Sequence[Transaction], *, real_time: bool = True) -> list
     if real_time:
         _add_real_time(facts, edges)
     for cycle in _cycles(edges):
-        facts.anomalies.append(_named(cycle, edges))
+        reader = _beside_single_writes(facts, edges, cycle) if clocks_differ else None
+        if reader is None:
+            facts.anomalies.append(_named(cycle, edges))
+        else:
+            facts.anomalies += _judged_alone(facts, reader)
     return facts.anomalies
+
+
+def _beside_single_writes(facts: _Facts, edges: Edges, cycle: tuple[int, ...]) -> int | None:
+    """The reader of a circle that ``clocks_differ`` may excuse."""
+    arcs = list(zip(cycle, (*cycle[1:], cycle[0]), strict=True))
+    misses = [before for before, after in arcs if edges[before][after] == "rw"]
+    if len(misses) != 1 or not _only_reads(facts.history[misses[0]]):
+        return None
+    reader = misses[0]
+    orders = [arc for arc in arcs if edges[arc[0]][arc[1]] == "rt"]
+    single = all(reader not in arc and len(_keys(facts.history[arc[1]])) == 1 for arc in orders)
+    return reader if orders and single else None
+
+
+def _only_reads(transaction: Transaction) -> bool:
+    return all(isinstance(operation, Read) for operation in transaction.operations)
+
+
+def _keys(transaction: Transaction) -> set[Key]:
+    return {operation.key for operation in transaction.operations}
+
+
+def _judged_alone(facts: _Facts, reader: int) -> list[Anomaly]:
+    """The other transactions without the reader; then the reader by all orders that it must see."""
+    edges = _dependencies(facts)
+    history = facts.history
+    for number, transaction in facts.committed:
+        for other, earlier in facts.committed:
+            several = len(_keys(transaction)) > 1 or reader in {number, other}
+            if several and earlier.ended < transaction.began:
+                _add(edges, other, number, "rt")
+    found = [_named(cycle, edges) for cycle in _cycles(edges)]
+    # It keeps its place and its times, so that the numbers of all others stay.
+    silent = Transaction((), history[reader].outcome, history[reader].began, history[reader].ended)
+    left = [*history[:reader], silent, *history[reader + 1 :]]
+    return found + anomalies(left, clocks_differ=True)
 
 
 def _facts_of(history: Sequence[Transaction]) -> _Facts:

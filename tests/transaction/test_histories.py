@@ -132,6 +132,51 @@ def serial(random: Random, *, snapshot: bool = False) -> list[Transaction]:
     return history
 
 
+def reverse(
+    reader: Transaction, second: tuple[Append | Read, ...] = (a("y", 2),)
+) -> list[Transaction]:
+    """Two writes of different clients, one after the other, and a reader."""
+    first, later = tx(a("x", 1), at=(1, 2)), tx(*second, at=(3, 4))
+    return [first, later, reader, tx(r("x", 1), r("y", 2), at=(20, 21))]
+
+
+LATER_ONLY = (r("x"), r("y", 2))
+BESIDE = (0.5, 10)
+
+
+def test_a_reader_beside_two_single_writes_may_see_the_later_one_alone() -> None:
+    history = reverse(tx(*LATER_ONLY, at=BESIDE))
+    assert [each.name for each in anomalies(history)] == ["G-single-realtime"]
+    assert anomalies(history, clocks_differ=True) == []
+
+
+@pytest.mark.parametrize(
+    "history",
+    [
+        pytest.param(reverse(tx(*LATER_ONLY, at=(2.5, 10))), id="it began after the first"),
+        pytest.param(reverse(tx(*LATER_ONLY, a("z", 3), at=BESIDE)), id="it writes"),
+        pytest.param(
+            reverse(tx(*LATER_ONLY, at=BESIDE), (r("z"), a("y", 2))),
+            id="the second one has asked for clocks",
+        ),
+        pytest.param(
+            reverse(tx(*LATER_ONLY, at=BESIDE), (r("x", 1), a("y", 2))),
+            id="the second one has read the first",
+        ),
+        pytest.param(
+            [*reverse(tx(*LATER_ONLY, at=BESIDE)), tx(r("x"), at=(22, 23))],
+            id="beside it, another one reads too old a state",
+        ),
+        pytest.param(
+            [*reverse(tx(*LATER_ONLY, at=BESIDE)), tx(r("x", 1), r("y"), at=BESIDE)],
+            id="another reader sees the other order",
+        ),
+    ],
+)
+def test_no_other_reader_is_excused(history: list[Transaction]) -> None:
+    assert anomalies(history, clocks_differ=True)
+
+
 @pytest.mark.parametrize("seed", range(40))
 def test_serial_histories_have_none(seed: int) -> None:
     assert anomalies(serial(Random(seed))) == []

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from cluster_of_shells import MAP, SCHEMA, Violation, row_of, run
+from cluster_of_shells import MAP, SCHEMA, Cluster, Member, Violation, row_of, run
 
 from remuda.datatypes.timestamp import FOREVER
 from remuda.member.state.transaction_sets import PartWork, Write
@@ -48,6 +48,16 @@ def caught(first: int = 0) -> str:
 def test_readers_that_do_not_wait_are_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(PendingParts, "awaited_key", lambda *_: None)
     assert caught(20)
+
+
+def test_snapshots_that_ask_no_other_member_are_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The judge excuses a reader beside two single writes; it still sees snapshots that are old."""
+
+    async def own_clock(_self: Cluster, near: Member, _members: set[int]) -> int:
+        return near.core.timestamp()
+
+    monkeypatch.setattr(Cluster, "snapshot", own_clock)
+    assert "realtime" in caught(18)
 
 
 def test_reads_without_validation_are_caught(monkeypatch: pytest.MonkeyPatch) -> None:
