@@ -18,10 +18,13 @@ sys.path.append(str(Path(__file__).parent.parent / "transaction"))
 sys.path.append(str(Path(__file__).parent.parent / "faults"))
 from sim_advisory import Advisory, AdvisoryStorm
 from sim_cluster import Violation
+from sim_lock_splits import LockSplit
 from sim_transactions import run_seed
 
 from remuda.member.advisory import host
 from remuda.member.advisory.host import AdvisoryHost
+from remuda.member.advisory.locks import AdvisoryService
+from remuda.member.base.core import Core
 from remuda.transaction.advisory import AdvisoryLocks, Claim
 
 SOAK_SEEDS = max(100, int(os.environ.get("REMUDA_SIMULATION_SOAK_SEEDS", "10000")) // 20)
@@ -55,6 +58,18 @@ def test_no_two_holders_exclude_each_other_in_many_storms() -> None:
         run(seed)
 
 
+@pytest.mark.parametrize("seed", [3, 4])
+def test_no_half_of_a_split_cluster_has_a_lock_of_the_other(seed: int) -> None:
+    assert LockSplit(seed).run().held_beside_the_split
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(7200)
+def test_no_half_has_a_lock_of_the_other_in_many_splits() -> None:
+    for seed in range(SOAK_SEEDS):
+        LockSplit(seed).run()
+
+
 # --- broken locks -------------------------------------------------------------------------------
 
 
@@ -75,6 +90,32 @@ def the_host_does_not_wait_for_leases(patch: Patch) -> int:
 def everybody_passes(patch: Patch) -> int:
     patch.setattr(AdvisoryLocks, "_obstacles", lambda *_: [])
     return 1
+
+
+def a_lock_that_is_held_needs_no_lease(patch: Patch) -> None:
+    async def sure(_self: AdvisoryService) -> None: ...
+
+    patch.setattr(AdvisoryService, "_surely_held", sure)
+
+
+def grants_count_without_a_lease(patch: Patch) -> None:
+    """The minority's host goes on to grant locks, and its members believe it."""
+
+    async def ready(*_: Any) -> None: ...
+
+    patch.setattr(Core, "until_ready", ready)
+    patch.setattr(Core, "require_lease", lambda _self: None)
+
+
+@pytest.mark.parametrize(
+    "mutation",
+    [a_lock_that_is_held_needs_no_lease, grants_count_without_a_lease],
+    ids=lambda each: each.__name__,
+)
+def test_broken_halves_are_noticed(mutation: Callable[[Patch], None], monkeypatch: Patch) -> None:
+    mutation(monkeypatch)
+    with pytest.raises(Violation, match="advisory"):
+        LockSplit(3).run()
 
 
 @pytest.mark.parametrize(

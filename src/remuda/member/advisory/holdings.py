@@ -23,6 +23,9 @@ class Holdings:
         self._held: dict[str, dict[tuple[LockKey, bool], _Held]] = {}
         """By owner, then by key and whether it is shared."""
 
+    def has(self, owner: str, key: LockKey, *, shared: bool) -> bool:
+        return (key, shared) in self._held.get(owner, {})
+
     def again(self, owner: str, key: LockKey, *, shared: bool, of_transaction: bool) -> bool:
         """Count a lock once more; False: the owner does not hold it."""
         found = self._held.get(owner, {}).get((key, shared))

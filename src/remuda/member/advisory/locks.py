@@ -69,6 +69,8 @@ class AdvisoryService(Wing):
     ) -> bool:
         """Whether the owner has the lock now; True, if it ``waits``. Raises DeadlockDetected,
         TransientError. A lock that is awaited and cancelled is not held."""
+        if self._holdings.has(owner, key, shared=shared):
+            await self._surely_held()
         if self._holdings.again(owner, key, shared=shared, of_transaction=of_transaction):
             return True
         claim = Claim(next(self._numbers), Owner(self._core.number, owner), key, shared)
@@ -84,6 +86,11 @@ class AdvisoryService(Wing):
         if not granted or not self._holdings.add(claim, of_transaction=of_transaction):
             self._give_up(claim)
         return granted
+
+    async def _surely_held(self) -> None:
+        """No message asks the host about a lock that is held already. Without a lease this member
+        may have been dropped, and its locks be given to others. Raises NoLease, MemberNotReady."""
+        await self._core.until_ready()
 
     async def _claimed(self, claim: Claim, waits: bool) -> bool:
         """The answer of the host, in the step in which it came."""
