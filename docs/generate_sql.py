@@ -19,7 +19,7 @@ from typing import Final
 
 from remuda.catalog.edits import PutView
 from remuda.catalog.oids import FIRST_OID
-from remuda.cli.output import show
+from remuda.cli.results.values import show
 from remuda.datatypes.arrow import external_type
 from remuda.datatypes.schema import MapSchema, Namespace, ViewDefinition
 from remuda.datatypes.sql import (

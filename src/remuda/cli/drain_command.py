@@ -8,7 +8,7 @@ import time
 from typing import Any, Final
 
 from remuda.cli.connecting import add_connect, client_of
-from remuda.cli.table import counted
+from remuda.cli.results.table import counted
 from remuda.client.blocking.client import Client
 from remuda.errors import TransientError
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Final
 
 from remuda.cli.connecting import add_connect, connection_options
-from remuda.cli.table import counted
+from remuda.cli.results.table import counted
 from remuda.client.network.login import of_options
 from remuda.datatypes.sql import SqlType
 from remuda.errors import InputError

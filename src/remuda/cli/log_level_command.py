@@ -7,7 +7,7 @@ import sys
 from typing import Any
 
 from remuda.cli.connecting import add_connect, client_of
-from remuda.cli.table import Alignment, text_table
+from remuda.cli.results.table import Alignment, text_table
 from remuda.client.operations.activity import LEVELS
 
 

@@ -12,7 +12,7 @@ from importlib import import_module
 
 import remuda
 from remuda.cli.arguments import Parser
-from remuda.cli.table import harmless
+from remuda.cli.results.table import harmless
 from remuda.errors import NotSupported, RemudaError
 
 EXIT_ERROR = 1

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from remuda.cli.connecting import add_connect, connection_options
-from remuda.cli.table import counted, harmless
+from remuda.cli.results.table import counted, harmless
 from remuda.spark import pipeline as pipelines
 from remuda.spark.pipeline import Pipeline, RunReport, parse
 from remuda.spark.pipeline.picture import picture

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from remuda.cli.connecting import add_connect, client_of
-from remuda.cli.table import Alignment, counted, harmless_name, text_table
+from remuda.cli.results.table import Alignment, counted, harmless_name, text_table
 from remuda.client.blocking.client import Client
 from remuda.client.values.row import Row
 from remuda.plan.explain.explain import size_text

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from remuda.cli.connecting import client_of
-from remuda.cli.table import Alignment, harmless, text_table
+from remuda.cli.results.table import Alignment, harmless, text_table
 from remuda.errors import InputError, NotSupported
 from remuda.plan.explain.explain import size_text
 

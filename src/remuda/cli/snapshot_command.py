@@ -14,7 +14,7 @@ from typing import Any, Final, TypeAlias
 
 from remuda.cli import snapshot_bulk
 from remuda.cli.connecting import add_connect, client_of
-from remuda.cli.table import Alignment, harmless, text_table
+from remuda.cli.results.table import Alignment, harmless, text_table
 from remuda.client.blocking.client import Client
 from remuda.client.values.row import Row
 from remuda.errors import InputError

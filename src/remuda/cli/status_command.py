@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 from remuda.cli.connecting import add_connect, client_of
-from remuda.cli.table import Alignment, harmless_name, text_table
+from remuda.cli.results.table import Alignment, harmless_name, text_table
 from remuda.client.blocking.client import Client
 from remuda.datatypes.timestamp import to_micros
 from remuda.errors import InputError, RemudaError

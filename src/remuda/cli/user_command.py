@@ -15,7 +15,7 @@ from typing import Any
 
 from remuda.catalog.passwords import SALT_SIZE, PasswordHash, hashed
 from remuda.catalog.users import ALL, Role, Users, decode_users, encode_users, role_of
-from remuda.cli.table import Alignment, harmless, text_table
+from remuda.cli.results.table import Alignment, harmless, text_table
 from remuda.errors import DiskFull, InputError
 from remuda.session.settings import setting_of
 from remuda.session.user_settings import user_setting
