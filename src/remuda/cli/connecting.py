@@ -87,6 +87,14 @@ def client_of(options: argparse.Namespace, application: str, word: str | None = 
     return connect(address, application=application, **security_options(options))
 
 
+def client_at(options: argparse.Namespace, application: str, address: str, user: str) -> Client:
+    """A client at another address, or as another user, who is asked for a password."""
+    given = security_options(options)
+    if user and user != given.get("user"):
+        given |= {"user": user, "password": _asked(user)}
+    return connect(address, application=application, **given)
+
+
 def is_address(word: str) -> bool:
     """Whether it names members: a URL, ``host:port`` or a list of those, a host with a dot in its
     name, ``localhost``."""

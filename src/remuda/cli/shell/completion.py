@@ -1,9 +1,10 @@
-"""Words that the shell offers to complete: keywords, maps, columns, commands."""
+"""Words that the shell offers to complete: keywords, maps, columns, functions, conditions of joins,
+commands."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from remuda.datatypes.schema import MapSchema
@@ -20,12 +21,15 @@ KEYWORDS = tuple(
     ROUND ABS
     """.split()  # noqa: SIM905  (a list of words is read, not its quotes)
 )
-COMMANDS = ("\\?", "\\d", "\\dt", "\\q", "\\timing", "\\x")
 
 _WORD = re.compile(r"[\w$]*$")
-_COMMAND = re.compile(r"\\[\w?]*$")
+_COMMAND = re.compile(r"\\[\w?!+]*$")
+_JOINED = re.compile(
+    r"\bjoin\s+([\w$]+)(?:\s+(?:as\s+)?(?!on\b|using\b)([\w$]+))?\s+(on\s+|using\s*\(\s*)([\w$.]*)$",
+    re.IGNORECASE,
+)
 _AFTER_MAP_WORD = re.compile(
-    r"\b(?:from|join|into|table|map|describe|columns\s+from)\s+[\w$]*$|\\d\s+[\w$]*$|,\s*[\w$]*$",
+    r"\b(?:from|join|into|table|map|describe|columns\s+from)\s+[\w$]*$|\\d[a-zA-Z]*\+?\s+[\w$]*$|,\s*[\w$]*$",
     re.IGNORECASE,
 )
 _QUALIFIED = re.compile(r"([\w$]+)\.([\w$]*)$")
@@ -44,11 +48,19 @@ class Completion:
     kind: str
 
 
-def complete(before: str, schemas: Sequence[MapSchema]) -> list[Completion]:
+def complete(
+    before: str,
+    schemas: Sequence[MapSchema],
+    functions: Sequence[str] = (),
+    commands: Sequence[str] = (),
+) -> list[Completion]:
     """Completions for the text before the cursor: the likeliest kind first."""
     command = _COMMAND.search(before)
     if command is not None and before.strip() == command.group():
-        return _matching(command.group(), COMMANDS, "command")
+        return _matching(command.group(), commands, "command")
+    joined = _JOINED.search(before)
+    if joined is not None and (conditions := _conditions(joined, before, schemas)):
+        return conditions
     qualified = _QUALIFIED.search(before)
     if qualified is not None:
         schema = _aliases(before, schemas).get(qualified.group(1).lower())
@@ -68,7 +80,49 @@ def complete(before: str, schemas: Sequence[MapSchema]) -> list[Completion]:
         *_matching(word, names, "column"),
         *maps,
         *_matching(word, keywords, "keyword"),
+        *_matching(word, [name for name in functions if name.upper() not in KEYWORDS], "function"),
     ]
+
+
+def _conditions(
+    joined: re.Match[str], before: str, schemas: Sequence[MapSchema]
+) -> list[Completion]:
+    """Conditions of the join that is being entered: columns of one name, and a column ``m_id`` with
+    the key ``id`` of a map ``m`` or ``ms``."""
+    name, alias, how, word = joined.groups()
+    by_name = {schema.name.lower(): schema for schema in schemas}
+    right = by_name.get(name.lower())
+    if right is None:
+        return []
+    label = alias or name
+    seen = _aliases(before[: joined.start()], schemas)
+    left = {id(schema): (found, schema) for found, schema in seen.items()}
+    equal: dict[str, None] = {}
+    for found, schema in left.values():
+        for a, b in _pairs(schema, right):
+            if how.lower().startswith("on"):
+                equal[f"{found}.{a} = {label}.{b}"] = None
+            elif a == b:
+                equal[a] = None
+    return [
+        Completion(text, len(word), "join")
+        for text in equal
+        if text.lower().startswith(word.lower())
+    ]
+
+
+def _pairs(left: MapSchema, right: MapSchema) -> Iterator[tuple[str, str]]:
+    ours, theirs = ([column.name for column in schema.columns] for schema in (left, right))
+    yield from ((column, column) for column in ours if column in theirs)
+    for column in ours:
+        yield from ((column, key) for key in right.key if _leads_to(column, right.name, key))
+    for column in theirs:
+        yield from ((key, column) for key in left.key if _leads_to(column, left.name, key))
+
+
+def _leads_to(column: str, name: str, key: str) -> bool:
+    one = name.removesuffix("ies") + "y" if name.endswith("ies") else name.removesuffix("s")
+    return column.lower() in (f"{name}_{key}".lower(), f"{one}_{key}".lower())
 
 
 def _aliases(text: str, schemas: Sequence[MapSchema]) -> dict[str, MapSchema]:
