@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from remuda.cli.completion import complete
+from remuda.cli.shell.completion import complete
 from remuda.datatypes import sql
 from remuda.datatypes.schema import Column, MapSchema
 
@@ -19,13 +19,22 @@ AIRLINES = MapSchema(
 )
 
 
+TICKETS = MapSchema(
+    "tickets",
+    (Column("number", sql.BIGINT, False), Column("flight_id", sql.BIGINT)),
+    ("number",),
+    ("number",),
+)
+COMMANDS = ["\\?", "\\d", "\\dt", "\\q", "\\timing", "\\x"]
+
+
 @pytest.mark.parametrize(
     ("before", "expected"),
     [
         ("\\", ["\\?", "\\d", "\\dt", "\\q", "\\timing", "\\x"]),
         ("\\t", ["\\timing"]),
         ("\\d fl", ["flights"]),
-        ("select * from ", ["airlines", "flights"]),
+        ("select * from ", ["airlines", "flights", "tickets"]),
         ("select * from FL", ["flights"]),
         ("select * from flights join ai", ["airlines"]),
         ("select * from flights f where f.", ["carrier", "delay", "id"]),
@@ -35,8 +44,17 @@ AIRLINES = MapSchema(
         ("SEL", ["SELECT"]),
         ("sel", ["select"]),
         ("select x.", []),
+        ("select low", ["lower"]),
+        ("select le", ["left", "length"]),
+        ("\\dt+ fl", ["flights"]),
+        ("select * from flights f join airlines a on ", ["f.carrier = a.carrier"]),
+        ("select * from flights join airlines on fl", ["flights.carrier = airlines.carrier"]),
+        ("select * from flights f join airlines using (", ["carrier"]),
+        ("select * from tickets t join flights on ", ["t.flight_id = flights.id"]),
+        ("select * from flights f join tickets as t on ", ["f.id = t.flight_id"]),
         ("", []),
     ],
 )
 def test_complete(before, expected):
-    assert [found.text for found in complete(before, [FLIGHTS, AIRLINES])] == expected
+    known = [FLIGHTS, AIRLINES, TICKETS], ["lower", "length", "json_agg"], COMMANDS
+    assert [found.text for found in complete(before, *known)] == expected

@@ -7,12 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from remuda.cli.copying import Copy, parse_command, parse_statement
 from remuda.cli.main import main
-from remuda.cli.session import Session
-from remuda.cli.shell import run_shell
+from remuda.cli.results.options import PrintOptions
+from remuda.cli.shell.copying import Copy, parse_command, parse_statement
+from remuda.cli.shell.editing import run_shell
+from remuda.cli.shell.session import Options, Session
 from remuda.cli.sql_command import run_text
 from remuda.errors import SqlSyntaxError
+
+CSV = Options(PrintOptions(format="csv"))
 
 
 @pytest.mark.parametrize(
@@ -89,7 +92,7 @@ def client(three_members):
 @pytest.fixture
 def session(client):
     client.sql('TRUNCATE "Copied"')
-    return Session(client, out=io.StringIO(), errors=io.StringIO(), format="csv")
+    return Session(client, out=io.StringIO(), errors=io.StringIO(), options=CSV)
 
 
 def rows(session):
@@ -129,14 +132,14 @@ def test_files(session, tmp_path):
     file = tmp_path / "it's"
     quoted = str(file).replace("'", "''")
     session.client.copy_from('COPY "Copied" FROM STDIN', b"1\tone\n2\ttwo\n")
-    assert session.command(f"\\copy \"Copied\" (id) TO '{quoted}' (FORMAT csv, HEADER)")
+    assert run_text(session, f"\\copy \"Copied\" (id) TO '{quoted}' (FORMAT csv, HEADER)")
     assert file.read_text().splitlines()[0] == "id"
     session.client.sql('TRUNCATE "Copied"')
-    assert session.command(f"\\copy \"Copied\" (id) FROM '{quoted}' csv header;")
+    assert run_text(session, f"\\copy \"Copied\" (id) FROM '{quoted}' csv header;")
     assert session.out.getvalue() == "COPY 2\nCOPY 2\n"
     assert rows(session) == [(1, None), (2, None)]
-    assert not session.command(f"\\copy \"Copied\" FROM '{tmp_path}/none'")
-    assert not session.command(f'\\copy "Copied" TO {tmp_path}')
+    assert not run_text(session, f"\\copy \"Copied\" FROM '{tmp_path}/none'")
+    assert not run_text(session, f'\\copy "Copied" TO {tmp_path}')
     errors = session.errors.getvalue().splitlines()
     assert [line.rpartition(": ")[2] for line in errors] == [
         "No such file or directory",
@@ -145,11 +148,11 @@ def test_files(session, tmp_path):
 
 
 def test_programs(session, tmp_path):
-    assert session.command('\\copy "Copied" from program \'printf "1\\tx\\n"\'')
-    assert session.command(f"\\copy \"Copied\" to program 'cat > {tmp_path}/x'")
+    assert run_text(session, '\\copy "Copied" from program \'printf "1\\tx\\n"\'')
+    assert run_text(session, f"\\copy \"Copied\" to program 'cat > {tmp_path}/x'")
     assert Path(tmp_path / "x").read_text() == "1\tx\n"
-    assert not session.command('\\copy "Copied" from program \'printf "2\\tx\\n"; exit 3\'')
-    assert not session.command("\\copy \"Copied\" to program 'cat > /dev/null; exit 4'")
+    assert not run_text(session, '\\copy "Copied" from program \'printf "2\\tx\\n"; exit 3\'')
+    assert not run_text(session, "\\copy \"Copied\" to program 'cat > /dev/null; exit 4'")
     errors = session.errors.getvalue()
     assert "exited with exit code 3" in errors
     assert "exited with exit code 4" in errors
@@ -177,6 +180,9 @@ class Typed:
             raise EOFError
         return self._lines.pop(0)
 
+    def history(self):
+        return []
+
 
 def test_data_that_is_typed(session):
     reader = Typed('copy "Copied" from stdin;', "1\tx", "\\.", "\\copy", "\\q")
@@ -190,11 +196,11 @@ def test_data_that_is_typed(session):
 
 def test_restricted_commands(session):
     """pg_dump's scripts are loaded this way."""
-    session.command("\\restrict key")
-    assert not session.command("\\copy x to program 'false'")
-    assert not session.command("\\unrestrict other")
-    assert session.command("\\unrestrict key")
-    assert session.command("\\x")
+    run_text(session, "\\restrict key")
+    assert not run_text(session, "\\copy x to program 'false'")
+    assert not run_text(session, "\\unrestrict other")
+    assert run_text(session, "\\unrestrict key")
+    assert run_text(session, "\\x")
     assert "backslash commands are restricted" in session.errors.getvalue()
 
 

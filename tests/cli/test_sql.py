@@ -15,9 +15,10 @@ import pytest
 
 from remuda import Interval
 from remuda.cli.main import _COMMANDS, _parser, main
-from remuda.cli.output import RichTableWriter, csv_field, json_value, show
-from remuda.cli.session import Session
-from remuda.cli.shell import history_file, run_shell
+from remuda.cli.results.options import PrintOptions
+from remuda.cli.results.values import csv_field, json_value, show
+from remuda.cli.shell.editing import history_file, run_shell
+from remuda.cli.shell.session import Options, Session
 from remuda.cli.sql_command import run_text
 from remuda.cli.status_command import MAPS_QUERY, MEMBERS_QUERY
 from remuda.datatypes import sql
@@ -66,9 +67,9 @@ def scripted(grid, script):
     return grid
 
 
-def transcript(client, text, **settings):
+def transcript(client, text, **printing):
     out = io.StringIO()
-    session = Session(client, out=out, errors=out, **settings)
+    session = Session(client, out=out, errors=out, options=Options(PrintOptions(**printing)))
     run_text(session, text)
     return session, out.getvalue()
 
@@ -81,7 +82,7 @@ class TestTranscripts:
         assert not session.failed
         golden.check("cli/table.txt", actual)
 
-    @pytest.mark.parametrize("name", ["csv", "json"])
+    @pytest.mark.parametrize("name", ["csv", "json", "ndjson", "markdown", "html", "unaligned"])
     def test_formats(self, client, golden, name):
         text = "select * from trees;\nselect none;\ncreate table t"
         session, actual = transcript(client, text, format=name)
@@ -91,14 +92,12 @@ class TestTranscripts:
             assert len(json.loads(actual.removesuffix("[]\n"))) == 4
 
     def test_commands(self, client, golden):
-        text = (
-            '\\d\n\\d trees\n\\d "Pairs"\n\\x on\nselect * from trees;\n\\timing on\n\\x off\n\\?\n'
-        )
+        text = "\\x on\nselect * from trees;\n\\timing on\n\\x off\n\\?\n"
         session, actual = transcript(client, text)
         assert session.timing
         golden.check("cli/commands.txt", actual)
 
-    @pytest.mark.parametrize("text", ["\\d nothing", "\\nonsense", "\\x maybe", "SELECT a FORM b;"])
+    @pytest.mark.parametrize("text", ["\\nonsense", "\\x maybe", "SELECT a FORM b;"])
     def test_errors(self, client, golden, text):
         session, actual = transcript(client, text + "\nselect * from trees;")
         assert session.failed
@@ -118,6 +117,9 @@ class TestTranscripts:
 @pytest.mark.usefixtures("scripted")
 class TestShell:
     class Lines:
+        def history(self):
+            return []
+
         def __init__(self, *lines):
             self.lines = list(lines)
             self.prompts = []
@@ -142,7 +144,7 @@ class TestShell:
         assert lines.lines == ["insert;"]
         assert "CREATE TABLE\nINSERT 3\n" in out.getvalue()
         assert "ERROR 42P01" in out.getvalue()
-        assert lines.prompts[:5] == ["remuda> ", "   ...> ", "remuda> ", "   ...> ", "   ...> "]
+        assert lines.prompts[:5] == ["remuda> ", "      -> ", "remuda> ", "      -> ", "      -> "]
 
     def test_the_end_of_input_leaves(self, client):
         run_shell(Session(client, out=io.StringIO()), self.Lines())
@@ -171,7 +173,7 @@ class TestProcess:
         file.write_text("insert;\n\\timing off\ninsert")
         where = ["--connect", ",".join(grid.addresses)]
         assert main(["sql", *where, "-f", str(file)]) == 0
-        assert capsys.readouterr().out == "INSERT 3\ntiming is off\nINSERT 3\n"
+        assert capsys.readouterr().out == "INSERT 3\nTiming is off.\nINSERT 3\n"
         monkeypatch.setattr("sys.stdin", io.StringIO("insert;"))
         assert main(["sql", *where]) == 0
         assert capsys.readouterr().out == "INSERT 3\n"
@@ -288,17 +290,6 @@ class TestProcess:
         lines = ["rule" if set(line) <= set("-+ |") and line else line for line in lines]
         lines[0] = lines[0].split("clock")[0]
         golden.check("cli/status.txt", "\n".join(lines))
-
-
-def test_rich_tables_hold_every_value(client, grid, script):
-    pytest.importorskip("rich")
-    grid.scripts["q"] = script(COLUMNS, (batch(COLUMNS, ROWS),))
-    out = io.StringIO()
-    with client.sql("q") as cursor:
-        RichTableWriter(out).write(cursor)
-    assert "\x1b]" not in out.getvalue()
-    for part in ("oak, red", "1000000.00", "2020-02-29", "<null>", "(4 rows)"):
-        assert part in out.getvalue()
 
 
 @pytest.mark.parametrize(

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
+import io
 import os
 import subprocess
 import sys
 
 import pytest
 
-from remuda.cli import catalog_text
 from remuda.cli.main import main
-from remuda.cli.table import counted, harmless, harmless_name
-from remuda.client.requests.requests import MapDescription
-from remuda.datatypes import sql
-from remuda.datatypes.schema import Column, MapSchema
+from remuda.cli.results.aligned import Table
+from remuda.cli.results.table import Alignment, counted, harmless, harmless_name
+from remuda.cli.shell.session import Session
 
 
 @pytest.fixture
@@ -66,14 +65,14 @@ def test_a_statement_that_is_no_text(answers, capsys):
     assert "the statement is not valid Unicode" in capsys.readouterr().err
 
 
-def test_control_characters_do_not_reach_the_terminal():
+def test_control_characters_do_not_reach_the_terminal(client):
     assert harmless("a\x1b[2J\nb\x9b\x7f\t") == "a\\x1b[2J\nb\\x9b\\x7f\\x09"
     assert harmless_name("a\nb") == "a\\x0ab"
-    columns = (Column("k\x1b", sql.BIGINT, False), Column("v\n", sql.VARCHAR))
-    schema = MapSchema("m\x07", columns, ("k\x1b",), ("k\x1b",))
-    text = catalog_text.maps([schema]) + catalog_text.describe(MapDescription(schema, 0, 0))
-    assert not set(text) & {"\x1b", "\x07"}
-    assert "v\\x0a" in text
+    out = io.StringIO()
+    table = Table(("k\x1b",), (Alignment.LEFT,), [("v\x07",)], "m\n", ("at\x1b",))
+    Session(client, out=out).print_table(table)
+    assert not set(out.getvalue()) & {"\x1b", "\x07"}
+    assert "m\\x0a" in out.getvalue()
 
 
 def test_numbers_of_things():

@@ -13,8 +13,8 @@ import pytest
 
 import remuda
 import remuda.aio
-from remuda.cli.session import Session
-from remuda.cli.shell import run_shell
+from remuda.cli.shell.editing import run_shell
+from remuda.cli.shell.session import Session
 from remuda.client.blocking.tool_access import outside
 from remuda.client.network.known_members import KnownMembers
 from remuda.client.requests import requests
@@ -483,6 +483,9 @@ def test_the_shell_shows_it_in_its_prompt(client: Any) -> None:
     prompts: list[str] = []
 
     class Lines:
+        def history(self) -> list[str]:
+            return []
+
         def read(self, prompt: str) -> str:
             prompts.append(prompt)
             return lines.pop(0)

@@ -102,23 +102,23 @@ def _constraints(call: Call, oid: int) -> list[str]:
     """Checks and foreign keys, and foreign keys of others that lead here."""
     rows = call.session.rows(
         "SELECT k.contype, k.conname, pg_get_constraintdef(k.oid, true), k.conrelid = ?, "
-        "c.relname FROM pg_catalog.pg_constraint k "
+        "k.confrelid = ?, c.relname FROM pg_catalog.pg_constraint k "
         "JOIN pg_catalog.pg_class c ON c.oid = k.conrelid "
         "WHERE k.contype IN ('c', 'f') AND (k.conrelid = ? OR k.confrelid = ?) ORDER BY 2",
-        *(oid, oid, oid),
+        *(oid, oid, oid, oid),
     )
     parts: dict[str, list[str]] = {
         "Check constraints:": [],
         "Foreign-key constraints:": [],
         "Referenced by:": [],
     }
-    for kind, name, definition, own, table in rows:
+    for kind, name, definition, own, other, table in rows:
         if kind == "c":
             parts["Check constraints:"].append(f'    "{name}" {definition}')
             continue
         if own:
             parts["Foreign-key constraints:"].append(f'    "{name}" {definition}')
-        if not own or f"REFERENCES {table}(" in definition:
+        if other:
             line = f'    TABLE "{table}" CONSTRAINT "{name}" {definition}'
             parts["Referenced by:"].append(line)
     return [line for title, lines in parts.items() if lines for line in (title, *lines)]
