@@ -68,6 +68,7 @@ CONTROL_PORT: Final = 31011
 DATA_PORT: Final = 31012
 METRICS_PORT: Final = 31014
 POSTGRES_PORT: Final = 31432
+HTTP_PORT: Final = 8047
 
 # --- queries ---
 QUERY_CHECK_INTERVAL: Final = 1.0

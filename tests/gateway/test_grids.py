@@ -46,7 +46,7 @@ def test_a_password_is_asked_about_again(monkeypatch):
         return made[-1]
 
     async def main():
-        kept = Grids(connect)
+        kept = Grids(connect, ())
         async with kept.client(ANN) as first:
             now[0] = grids.TRUSTED_SECONDS
             async with kept.client(ANN) as again:

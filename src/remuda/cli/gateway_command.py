@@ -1,6 +1,7 @@
-"""``remuda gateway``: a REST interface for Apache Drill's Python clients, in the foreground.
+"""``remuda gateway``: the console and a REST interface for Apache Drill's Python clients, in the
+foreground.
 
-And the same beside the members of ``remuda start --http-port``.
+And the same beside the members of ``remuda start``.
 """
 
 from __future__ import annotations
@@ -16,7 +17,8 @@ from typing import Any
 from remuda.cli.connecting import add_connect, connection_options
 from remuda.config import split_address
 from remuda.errors import InputError
-from remuda.gateway.server import HTTP_PORT, Gateway, GatewaySettings
+from remuda.gateway.server import Gateway, GatewaySettings
+from remuda.limits import HTTP_PORT
 from remuda.rpc.tls import TlsFiles
 
 
@@ -32,6 +34,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--allow-remote",
         action="store_true",
         help="listen where other machines reach it",
+    )
+    parser.add_argument(
+        "--no-console", action="store_true", help="serve the REST interface only, no web page"
     )
     parser.add_argument(
         "--https-certificate", metavar="FILE", help="PEM file to show: speak HTTPS, not HTTP"
@@ -51,6 +56,7 @@ def run(options: argparse.Namespace) -> int:
         remote=options.allow_remote,
         options=found,
         https=_https(options),
+        console=not options.no_console,
     )
     asyncio.run(_serve(settings))
     return 0
@@ -82,10 +88,19 @@ async def _serve(settings: GatewaySettings) -> None:
 
 
 @contextmanager
-def beside(connect: str, port: int, https: TlsFiles | None = None, **options: Any) -> Iterator[str]:
+def beside(
+    connect: str,
+    port: int,
+    https: TlsFiles | None = None,
+    *,
+    console: bool = True,
+    **options: Any,
+) -> Iterator[str]:
     """A gateway to ``connect`` (``options`` as for ``remuda.connect``) on this machine's loopback,
     in a thread of its own, for the block; its address. Raises InputError and ConnectionRefused."""
-    settings = GatewaySettings(connect=connect, port=port, options=options, https=https)
+    settings = GatewaySettings(
+        connect=connect, port=port, options=options, https=https, console=console
+    )
     loop = asyncio.new_event_loop()
     thread = threading.Thread(target=loop.run_forever, name="gateway", daemon=True)
     thread.start()

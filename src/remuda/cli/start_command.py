@@ -7,16 +7,16 @@ import signal
 import sys
 import threading
 import tomllib
-from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
 from types import FrameType
 from typing import Any
 
 from remuda.client.embedded.cluster import START_TIMEOUT, Cluster, start
 from remuda.config import member_config
-from remuda.errors import NotSupported
-from remuda.limits import CONTROL_PORT, DATA_PORT, METRICS_PORT, POSTGRES_PORT, USER_PORT
+from remuda.errors import ConnectionRefused, NotSupported
+from remuda.limits import CONTROL_PORT, DATA_PORT, HTTP_PORT, METRICS_PORT, POSTGRES_PORT, USER_PORT
 
 _WATCH_INTERVAL = 0.5
 _DEFAULTS: dict[str, Any] = {
@@ -61,7 +61,12 @@ def add_to(commands: Any) -> None:
         "--http-port",
         type=int,
         metavar="PORT",
-        help="also serve Drill's REST interface on 127.0.0.1 (see remuda gateway)",
+        help=f"the console and Drill's REST interface, on 127.0.0.1 ({HTTP_PORT})",
+    )
+    parser.add_argument(
+        "--no-console",
+        action="store_true",
+        help="no web page; Drill's REST interface only if --http-port is given",
     )
     parser.add_argument("--log-dir", metavar="DIR", help="keep the members' logs here")
     parser.add_argument("--log-format", choices=("text", "json"), help="(text)")
@@ -129,10 +134,10 @@ def run(options: argparse.Namespace) -> int:
             settings=settings,
             timeout=options.timeout,
         ) as cluster,
-        _gateway(options.http_port, cluster) as http,
+        _gateway(options.http_port, cluster, console=not options.no_console) as http,
     ):
         _handle_signals(on_signal)
-        _announce(cluster, http)
+        _announce(cluster, http, console=not options.no_console)
         _watch(cluster, stop)
         print("stopping", flush=True)
     return 0
@@ -150,20 +155,46 @@ def _watch(cluster: Cluster, stop: threading.Event) -> None:
         known = set(dead)
 
 
-def _gateway(port: int | None, cluster: Cluster) -> AbstractContextManager[str]:
-    """The address of the REST interface that was asked for; "" for none."""
-    if port is None:
-        return nullcontext("")
+@contextmanager
+def _gateway(port: int | None, cluster: Cluster, *, console: bool) -> Iterator[str]:
+    """The address of console and REST interface; "" for none. Without a port in the options, they
+    are left out where they cannot be had, and a line says why."""
+    if port is None and not console:
+        yield ""
+        return
+    with ExitStack() as stack:
+        try:
+            serving = _serving(port, cluster, console=console)
+            address = stack.enter_context(serving)
+        except (ConnectionRefused, NotSupported) as error:
+            if port is not None:
+                raise
+            other = (
+                "" if isinstance(error, NotSupported) else " (--http-port PORT takes another one)"
+            )
+            print(f"no console: {error}{other}", file=sys.stderr, flush=True)
+            address = ""
+        yield address
+
+
+def _serving(port: int | None, cluster: Cluster, *, console: bool) -> AbstractContextManager[str]:
     try:
         from remuda.cli.gateway_command import beside  # noqa: PLC0415 (its packages are an extra)
     except ModuleNotFoundError as error:
         if (error.name or "").startswith("remuda"):
             raise
         raise NotSupported(
-            f"--http-port needs the package {error.name}, which is not installed",
+            f"it needs the package {error.name}, which is not installed",
             hint='Install "remuda[gateway]".',
         ) from error
-    return beside(cluster.address, port, None, **cluster.connect_options)
+    addresses = ",".join(member.user for member in cluster.members)
+    return beside(
+        addresses,
+        HTTP_PORT if port is None else port,
+        None,
+        console=console,
+        **cluster.connect_options,
+    )
 
 
 def _interrupt(_number: int, _frame: FrameType | None) -> None:
@@ -188,7 +219,7 @@ def read_config(path: Path) -> dict[str, Any]:
     return {name: section[name] for name in _DEFAULTS if name in section}
 
 
-def _announce(cluster: Cluster, http: str) -> None:
+def _announce(cluster: Cluster, http: str, *, console: bool) -> None:
     for member in cluster.members:
         print(
             f"member {member.number}: clients {member.user}, members {member.control}, "
@@ -196,6 +227,8 @@ def _announce(cluster: Cluster, http: str) -> None:
             + (f", metrics {member.metrics}" if member.metrics else "")
             + (f", PostgreSQL {member.postgres}" if member.postgres else "")
         )
+    if http and console:
+        print(f"console: http://{http}/")
     if http:
         print(f"REST: http://{http}/query.json")
     print(f"ready: remuda sql --connect {cluster.address}   (Ctrl-C stops)")

@@ -1,4 +1,5 @@
-"""Faces for other protocols. They reach members only as a client.
+"""Faces over HTTP. They reach members only as a client.
 
-So far one: the part of Apache Drill's REST interface that its Python clients use (``server``).
+The part of Apache Drill's REST interface that its Python clients use, and the console, a web page
+(``console``). ``server`` has both.
 """

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 from collections import OrderedDict
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any, Final
@@ -45,10 +45,12 @@ class _Kept:
 
 
 class Grids:
-    """``connect(credentials)`` makes a client (a coroutine)."""
+    """``connect(credentials)`` makes a client (a coroutine), ``settings`` are the statements with
+    which its session begins: settings travel with each of its statements."""
 
-    def __init__(self, connect: Callable[[Credentials], Any]) -> None:
+    def __init__(self, connect: Callable[[Credentials], Any], settings: Sequence[str]) -> None:
         self._connect = connect
+        self._settings = settings
         self._kept: OrderedDict[str, _Kept] = OrderedDict()
         self._making: dict[str, asyncio.Task[_Kept]] = {}
 
@@ -96,8 +98,8 @@ class Grids:
         client: Client = await self._connect(credentials)
         refuse_transactions(client)  # a request of HTTP is no session
         try:
-            # Its statements are in Drill's dialect; the setting travels with each of them.
-            await (await client.sql("SET sql_dialect = 'drill'")).close()
+            for setting in self._settings:
+                await (await client.sql(setting)).close()
         except BaseException:
             await client.close()
             raise

@@ -35,10 +35,13 @@ class Pages:
         self._grids = grids
         self._logins = logins
 
+    def index_routes(self) -> list[web.RouteDef]:
+        """For a gateway without the console, whose page is there otherwise."""
+        return [web.get("/", self._index)]
+
     def routes(self) -> list[web.RouteDef]:
         get, post, delete = web.get, web.post, web.delete
         return [
-            get("/", self._index),
             get("/status", self._status),
             get("/status.json", self._status),
             get("/cluster.json", self._status),

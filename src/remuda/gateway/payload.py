@@ -10,7 +10,7 @@ from remuda.errors import SqlSyntaxError
 from remuda.gateway.failures import Refused
 from remuda.sql.drill.words import pieces_of, without_blanks
 
-_SESSION: Final = frozenset({"SET", "RESET", "DISCARD", "PREPARE", "EXECUTE", "DEALLOCATE"})
+SESSION_WORDS: Final = frozenset({"SET", "RESET", "DISCARD", "PREPARE", "EXECUTE", "DEALLOCATE"})
 _LIMIT_MAX: Final = 2**62
 _SCHEMAS: Final = ("", "public", "remuda", "remuda.public")
 
@@ -38,7 +38,7 @@ def read_payload(body: bytes) -> Payload:
     query = found.get("query")
     if not isinstance(query, str) or not query.strip():
         raise Refused(400, 'the field "query" is not a statement')
-    if first_word(query) in _SESSION:
+    if first_word(query) in SESSION_WORDS:
         raise Refused(400, "each request is a session of its own: it has no settings to change")
     if found.get("options"):
         raise Refused(400, 'session options (the field "options") are not supported')

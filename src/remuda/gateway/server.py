@@ -11,21 +11,28 @@ from typing import Any, Final
 
 from aiohttp import web
 
-from remuda.aio import connect
-from remuda.errors import ConnectionRefused, InputError, InternalError, RemudaError
+from remuda.aio import Client, connect
+from remuda.errors import (
+    AuthenticationFailed,
+    ConnectionRefused,
+    InputError,
+    InternalError,
+    RemudaError,
+)
+from remuda.gateway.console.console import Console
+from remuda.gateway.console.topics import APPLICATION
 from remuda.gateway.failures import Refused, failure_text, refusal_text, status_of
-from remuda.gateway.grids import Credentials, Grids
+from remuda.gateway.grids import NOBODY, Credentials, Grids
 from remuda.gateway.login import Logins
 from remuda.gateway.pages import Pages
 from remuda.gateway.queries import Queries
-from remuda.limits import MIB, STATEMENT_LENGTH_MAX
+from remuda.limits import HTTP_PORT, MIB, STATEMENT_LENGTH_MAX
 from remuda.rpc.tls import TlsFiles, server_context
 
 log = logging.getLogger(__name__)
 http_log = logging.getLogger(f"{__name__}.http")
 http_log.setLevel(logging.CRITICAL)  # what clients send wrong is answered; bugs are in ``log``
 
-HTTP_PORT: Final = 8047
 BODY_SIZE_MAX: Final = 2 * STATEMENT_LENGTH_MAX + MIB
 """A statement of the largest length in JSON, where characters may take more room."""
 SHUTDOWN_TIMEOUT: Final = 2.0
@@ -38,7 +45,7 @@ Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 class GatewaySettings:
     """``connect`` names members; ``options`` go to ``remuda.aio.connect`` with them. ``remote``: it
     may listen where other machines reach it; InputError otherwise. ``https``: certificate and key
-    that it shows; None: it speaks HTTP."""
+    that it shows; None: it speaks HTTP. ``console``: it has a page for browsers."""
 
     connect: str
     host: str = "127.0.0.1"
@@ -46,6 +53,7 @@ class GatewaySettings:
     remote: bool = False
     options: dict[str, Any] = field(default_factory=dict)
     https: TlsFiles | None = None
+    console: bool = True
 
     def __post_init__(self) -> None:
         if self.remote or is_loopback(self.host):
@@ -76,20 +84,26 @@ class Gateway:
 
     def __init__(self, settings: GatewaySettings) -> None:
         self._settings = settings
-        self._grids = Grids(self._client)
+        self._grids = Grids(self._client, ("SET sql_dialect = 'drill'",))
         logins = Logins(self._grids, https=settings.https is not None)
         self.queries = Queries(self._grids, logins)
+        self.console = self._console() if settings.console else None
+        pages = Pages(self._grids, logins)
+        own = pages.index_routes() if self.console is None else self.console.routes()
         guards = [self._errors, self._guard]
         app = web.Application(client_max_size=BODY_SIZE_MAX, middlewares=guards)
         app.add_routes(
             [
-                *Pages(self._grids, logins).routes(),
+                *own,
+                *pages.routes(),
                 web.post("/query.json", self.queries.on_query),
                 web.get("/profiles/cancel/{query}", self.queries.on_cancel),
                 web.post("/j_security_check", logins.on_login),
                 web.post("/logout", logins.on_logout),
             ]
         )
+        if self.console is not None:
+            app.on_shutdown.append(self.console.shutdown)
         # A request whose client has gone is cancelled, and with it its statement.
         self._runner = web.AppRunner(
             app,
@@ -123,12 +137,27 @@ class Gateway:
     async def stop(self) -> None:
         await self._runner.cleanup()
         await self._grids.close()
+        if self.console is not None:
+            await self.console.close()
 
-    async def _client(self, credentials: Credentials) -> Any:
+    async def _client(
+        self, credentials: Credentials, application: str = "remuda gateway"
+    ) -> Client:
         options = dict(self._settings.options)
         if credentials.user or credentials.password:
             options |= {"user": credentials.user, "password": credentials.password}
-        return await connect(self._settings.connect, application="remuda gateway", **options)
+        return await connect(self._settings.connect, application=application, **options)
+
+    def _console(self) -> Console:
+        """Nobody is at the console as the user whom the gateway itself was told."""
+
+        async def client(credentials: Credentials) -> Client:
+            if credentials == NOBODY and self._settings.options.get("user"):
+                raise AuthenticationFailed("the console needs a user", hint="Log in.")
+            return await self._client(credentials, APPLICATION)
+
+        now = asyncio.get_running_loop().time
+        return Console(client, now, https=self._settings.https is not None)
 
     # --- in front of every handler ------------------------------------------------------------
 
