@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from remuda.cli.shell import statement_help
 from remuda.cli.shell.commands.catalogue import Call, Command, Leave, Outcome
 from remuda.cli.shell.session import verbose
 from remuda.errors import InputError
@@ -9,6 +10,13 @@ from remuda.errors import InputError
 
 def _quit(_call: Call) -> Outcome:
     return Leave()
+
+
+def _statement_help(call: Call) -> Outcome:
+    found = statement_help.text(call.words.whole().rstrip(";"))
+    with call.session.paged() as out:
+        out.write(found)
+    return None
 
 
 def _error(call: Call) -> Outcome:
@@ -37,6 +45,7 @@ def _unrestrict(call: Call) -> Outcome:
 
 
 COMMANDS = (
+    Command(("h", "help"), _statement_help, "[STATEMENT]", "how a statement is written; * for all"),
     Command(("errverbose",), _error, "", "the last error with all that is known about it"),
     Command(("q", "quit"), _quit, "", "leave (Ctrl-D does, too)"),
     Command(("copyright",), _copyright, "", "terms of use"),
