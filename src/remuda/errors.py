@@ -273,7 +273,8 @@ class NotSupported(InputError):
 
 
 class AuthenticationFailed(InputError):
-    """Who the other side is was not shown: no password, a wrong one, another cluster secret."""
+    """The other side has not shown its identity: no password, a wrong one, another cluster
+    secret."""
 
     sqlstate = "28000"
 

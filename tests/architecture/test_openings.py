@@ -18,7 +18,7 @@ PAGES = [
 ]
 ALLOWED: dict[str, int] = {}
 """Sentences that older pages still have. A page that is rewritten leaves the list."""
-DOCSTRINGS = 98
+DOCSTRINGS = 40
 """As many docstrings have one today. Lower the number when they vanish; it only falls."""
 
 WRAPPED = [ROOT / "CONTRIBUTING.md", DOCS / "ARCHITECTURE.md", DOCS / "life-of-a-query.md"]

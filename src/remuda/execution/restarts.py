@@ -1,4 +1,5 @@
-"""Which operators of a recursive term are restarted between rounds, and what stays as it is."""
+"""The operators of a recursive term that are restarted between rounds, and those that stay as they
+are."""
 
 from __future__ import annotations
 
@@ -39,7 +40,7 @@ def repeatable(
 def rounds_operator(
     node: Root, source: Operator, context: FragmentContext, memory: Reservation
 ) -> Operator:
-    """What stands between the root and the recursive term; ``source`` where there is none."""
+    """The operators between the root and the recursive term; ``source`` where there is none."""
     if context.rounds is None:
         return source
     types = [column.type for column in node.output]

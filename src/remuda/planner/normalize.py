@@ -99,7 +99,7 @@ SIMPLIFY: tuple[Rule, ...] = (
 """To the fixed point, in this order at each node, inputs first."""
 
 DERIVE: tuple[Rule, ...] = (DERIVE_FILTERS_FROM_OR, LIST_VALUES)
-"""Once over the tree: what it derives follows from the conditions that stay, so it could be derived
+"""Once over the tree: the derived conditions follow from those that stay, so they could be derived
 for ever."""
 
 FINISH: tuple[Rule, ...] = (

@@ -1,7 +1,7 @@
 """``ChangeRanges``: the changes of a map between two places in their order, any number of times.
 
 Changes have one order on every member: timestamp, partition, hash of the key. So one place says how
-far a whole map has been read, and what lies between two places is always the same, whichever
+far a whole map has been read, and the changes between two places are always the same, whichever
 members have the partitions by then.
 """
 

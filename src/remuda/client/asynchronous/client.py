@@ -259,8 +259,8 @@ class Client:
         ``initial`` is False), then each change of it; see ``Listener``.
 
         It may have expressions of the map's columns and a WHERE. A row that ceases to meet the
-        condition is told as removed. Raises NotSupported for other queries, and what ``sql``
-        raises.
+        condition is told as removed. Raises NotSupported for other queries, and the errors of
+        ``sql``.
         """
         return await asynchronous.watch(self._core, text, params, initial, buffer)
 
@@ -310,8 +310,9 @@ class Client:
         **options: Any,
     ) -> T:
         """Await ``function(transaction)`` and commit; again from the start, after a growing pause,
-        when that meets a conflict or loses its member. What it returns. ``options`` are those of
-        ``transaction``. Not repeated when it is unknown whether the commit took place."""
+        when that meets a conflict or loses its member. Returns the value that the function has
+        returned. ``options`` are those of ``transaction``. Not repeated when it is unknown whether
+        the commit took place."""
         return await asynchronous.run_transaction(
             self._core, lambda: self.transaction(**options), function, attempts
         )

@@ -30,7 +30,7 @@ from remuda.errors import InputError, ObjectMismatch, RemudaError, UndefinedMap
 T = TypeVar("T")
 
 AGAIN = (*MAYBE_AGAIN, *STALE)
-"""What a request that can be sent again is sent again for."""
+"""Errors after which a request that can be sent again is sent again."""
 _DESCRIBED_KEPT = 1000
 _CLASSES_KEPT = 100
 

@@ -91,8 +91,8 @@ Launch = Callable[[MapSchema, NearEntries, Deadline], Coroutine[Any, Any, Invali
 class NearMap(Map[K, V]):
     """A ``Map`` whose ``get`` and ``get_all`` look into the memory of this client first.
 
-    What they give was the newest value at most ``NearCache.max_staleness`` seconds ago; members
-    tell of changes within milliseconds. Reads see this client's writes at once. In
+    A value that they give was the newest one at most ``NearCache.max_staleness`` seconds ago;
+    members tell of changes within milliseconds. Reads see this client's writes at once. In
     transactions, and while the members cannot be heard, they go to the members.
     """
 

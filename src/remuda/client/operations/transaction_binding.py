@@ -1,5 +1,5 @@
-"""The operations of a map inside a transaction: what can be answered, or kept until the commit, at
-the client is not sent.
+"""The operations of a map inside a transaction. A request that the client can answer, or keep until
+the commit, is not sent.
 
 Pessimistic transactions lock what they touch, at once: only a put of a key that they have locked
 waits. A put waits if the client can tell that the member will take it: no CHECK constraint, no time
@@ -31,8 +31,8 @@ SHAPES_KEPT: Final = 1_000
 
 @dataclass(frozen=True)
 class Shape:
-    """What is the same in all transactions of a client that use a map, as long as it and the view
-    stay. Threads share it."""
+    """The parts that are the same in all transactions of a client that use a map, as long as it and
+    the view stay. Threads share it."""
 
     schema: MapSchema
     view: View

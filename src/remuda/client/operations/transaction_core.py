@@ -1,4 +1,4 @@
-"""What a transaction's maps and statements use in place of the client's ``Core``: the same
+"""The core that a transaction's maps and statements use in place of the client's ``Core``: the same
 connections, but every request goes to the member that has the transaction, and names it."""
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ _NAMED: Final = frozenset(
 )
 _REFUSED: Final = frozenset({RpcType.JOB_BEGIN})
 _AFTER_WRITES: Final = _NAMED | {RpcType.TRANSACTION_SAVEPOINT, RpcType.TRANSACTION_SUSPEND}
-"""What depends on what was put before."""
+"""Requests that depend on earlier puts."""
 _ROLLBACK: Final = re.compile(r"\s*(rollback|abort)\b", re.IGNORECASE)
 DIRECT: Final = 1.0
 """Seconds since its member was last heard of in which a transaction reads at others."""
@@ -242,7 +242,7 @@ class TransactionCore(Core):
             raise
 
     def forget_maps(self) -> None:
-        """What the transaction knew of its maps is not so any more."""
+        """The transaction's knowledge of its maps is out of date."""
         for requests in self.unsent.maps.values():
             self.described.pop(requests.schema.name, None)
 
@@ -293,8 +293,8 @@ class TransactionCore(Core):
         *,
         reads: bool = False,
     ) -> Tries:
-        """What is lost with its connection is lost with the transaction: there is no sense in
-        sending it again."""
+        """A request that is lost with its connection is lost with the transaction: there is no
+        sense in sending it again."""
         return super().tries(0, deadline, reads=reads)
 
     async def scatter(

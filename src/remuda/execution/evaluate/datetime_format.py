@@ -93,7 +93,7 @@ def fields_of(template: str) -> tuple[Field | str, ...]:
 
 
 def field_of_match(match: re.Match[str]) -> Field:
-    """What ``FIELD`` has found; raises NotSupported for the suffix SP."""
+    """The field that ``FIELD`` has found; raises NotSupported for the suffix SP."""
     suffix = match["suffix"] or ""
     if suffix.upper() == "SP":
         raise NotSupported(

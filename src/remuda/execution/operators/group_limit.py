@@ -118,7 +118,7 @@ class GroupLimitOperator(Operator):
         return batch.narrow(np.sort(rows[ranks <= self._limit]))
 
     def _release(self) -> None:
-        """What is gathered goes out; what still comes passes."""
+        """Gathered rows go out; later ones pass."""
         self._out = Outgoing(self._gathered.batch())
         self._passing = True
 

@@ -79,8 +79,8 @@ class PartitionedJoinOperator(Operator):
         self._pairs: list[tuple[SpillFile, SpillFile]] = []
         self._inner: Operator | None = None
         self._whole: Operator | None = None
-        """The join of the sides as they are, and what it reads as its right side; it lasts over
-        restarts."""
+        """The join of the sides as they are, and the input that it reads as its right side; it
+        lasts over restarts."""
         self._whole_right = HeldRows([])
         self._split = False
         self._batch = EMPTY

@@ -22,7 +22,7 @@ from remuda.plan.physical import SortRows
 
 class SortOperator(Operator):
     """Stable. With ``limit`` each batch is cut to the rows that may still be among the first, and
-    what was gathered is cut again whenever it has grown enough to be worth it."""
+    the gathered rows are cut again whenever they have grown enough to be worth it."""
 
     def __init__(
         self,

@@ -1,7 +1,7 @@
 """Topics for the open pages: asked once for all pages of a user, sent as differences.
 
 A feed asks while a page listens to it, and not otherwise. A page that does not take its events gets
-the whole image again when it does, so what waits for it is bounded.
+the whole image again when it does, so the events that wait for it are bounded.
 """
 
 from __future__ import annotations

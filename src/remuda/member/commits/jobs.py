@@ -76,7 +76,7 @@ class Job:
     touched: float
     insert_only: bool = False
     user: str = ""
-    """Who began it; "" where members know no users."""
+    """The user that began it; "" where members know no users."""
     commit: asyncio.Task[int] | None = None
 
 
@@ -104,8 +104,8 @@ class Jobs(Wing):
         self._writers: dict[str, str] = {}
         """Of these: whom the coordinator has let write."""
         self._arrived: dict[str, dict[tuple[str, bool], dict[int, int]]] = {}
-        """What clients have sent here: job -> task, removal -> sequence -> rows. (The rows may be
-        elsewhere.)"""
+        """The rows that clients have sent here: job -> task, removal -> sequence -> rows. (The rows
+        may be elsewhere.)"""
 
     def routes(self) -> Routes:
         calls: Calls = {
@@ -168,7 +168,7 @@ class Jobs(Wing):
         return True
 
     def on_outcome(self, call: Call) -> None:
-        """What this member knows of how a job ended, also long afterwards."""
+        """This member's knowledge of the end of a job, also long afterwards."""
         job = user_pb2.JobOutcomeRequest.FromString(call.pbody).job
         call.reply(RpcType.JOB_OUTCOME, user_pb2.JobOutcome(state=self._state_of(job)))
 
@@ -430,7 +430,7 @@ class Jobs(Wing):
     async def _stage_everywhere(
         self, call: Call, message: user_pb2.JobWrite, schema: MapSchema
     ) -> None:
-        """On every copy, wherever they are by now: what is acknowledged is on all of them."""
+        """On every copy, wherever they are by now: acknowledged rows are on all of them."""
         core, job = self._core, message.job
         schema = core.store(schema.map_id, schema.version).schema
         self._commits.staging(job, schema).lasting = True

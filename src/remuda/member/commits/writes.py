@@ -44,7 +44,7 @@ Written = TypeVar("Written")
 
 class Aside(Protocol):
     async def __call__(self, work: Callable[[], Written]) -> Written:
-        """What ``work`` gives or raises, off the loop."""
+        """The result or the error of ``work``, off the loop."""
 
 
 async def _at_once(work: Callable[[], Written]) -> Written:
@@ -158,7 +158,7 @@ class StagedWrite:
         await self._stage_each(await self._shares(batch), removal=removal)
 
     async def _shares(self, batch: pa.RecordBatch) -> list[Share]:
-        """What each copy gets of the rows."""
+        """The rows that each copy gets."""
         core = self._core
         core.wal.require_room()
         view, members = core.view, core.live_members()

@@ -1,7 +1,8 @@
 """Key operations: get, put, remove, size, put_batch. The hot path of a member, on the loop.
 
-Any member answers any key: what another one owns is forwarded to it. A request for keys of several
-owners is answered here from their answers; a write that touches several members commits atomically.
+Any member answers any key: requests for keys of another one are forwarded to it. A request for keys
+of several owners is answered here from their answers; a write that touches several members commits
+atomically.
 """
 
 from __future__ import annotations
@@ -485,7 +486,7 @@ class Maps(Wing):
         call.reply(RpcType.MAP_SIZE, user_pb2.Count(count=total, context=core.context()))
 
     def _require_view(self, view: View) -> None:
-        """Raises ViewChanged: what has moved meanwhile would count twice, or not at all."""
+        """Raises ViewChanged: rows that have moved meanwhile would count twice, or not at all."""
         if self._core.view is not view:
             raise ViewChanged("the view has changed while entries were counted", hint="Try again.")
 

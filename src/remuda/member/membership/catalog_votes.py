@@ -52,7 +52,7 @@ class CatalogVotes:
     # --- what this member knows ---------------------------------------------------------------
 
     def add_undecided(self, state: State) -> None:
-        """For a process that joins, and whoever asks."""
+        """For a process that joins, and members that ask."""
         candidate = self._voter.candidate
         if candidate is not None:
             state.undecided.CopyFrom(candidate.value)

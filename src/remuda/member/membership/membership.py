@@ -1,8 +1,8 @@
-"""The shell of ``cluster.membership``: who is in the cluster, and whether this member may serve.
+"""The shell of ``cluster.membership``: the members of the cluster, and whether this one may serve.
 
-Heartbeats, what members tell each other about the next view, and connections that break go into the
-state machine; what it wants is carried out here. A view is installed in one step: ``core.view``
-changes, then the listeners of views are told.
+Heartbeats, messages about the next view, and connections that break go into the state machine; its
+effects are carried out here. A view is installed in one step: ``core.view`` changes, then the
+listeners of views are told.
 """
 
 from __future__ import annotations
@@ -214,7 +214,7 @@ class Membership(Wing):
                     self._catalog.votes.leave(number)
 
     def _refresh(self, machine: ms.Membership) -> None:
-        """What the rest of the member sees of the machine's state."""
+        """The machine's state, as far as the rest of the member sees it."""
         core = self._core
         suspected = machine.suspected
         for number in [n for n in core.lost if n in core.view.by_number and n not in suspected]:
@@ -486,7 +486,7 @@ class Membership(Wing):
                 return
 
     async def _reaches(self, number: int, cause: str) -> bool:
-        """Whether the member answers; what it does not is told the machine."""
+        """Whether the member answers; the machine hears of a silence."""
         core = self._core
         member = core.view.by_number.get(number)
         if member is None:
@@ -518,8 +518,8 @@ class Membership(Wing):
 
     async def _ask_where_it_joined(self) -> None:
         """The members of its last view may all have been replaced by others, at other addresses:
-        whoever answers at the address that this member joined through knows whether it was given
-        up."""
+        the process that answers at the address that this member joined through knows whether it was
+        given up."""
         core = self._core
         if not core.config.join:
             return

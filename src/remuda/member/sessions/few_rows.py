@@ -2,7 +2,7 @@
 
 A read by key, one by a secondary index that finds few entries, and expressions over no map at all
 have their short ways outside of transactions. Here the same ways read at the timestamp of the
-transaction, and what it has written itself lies over what they find (decision 0102).
+transaction, and its own writes lie over the rows that they find (decision 0102).
 """
 
 from __future__ import annotations

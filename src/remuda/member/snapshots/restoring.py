@@ -3,7 +3,7 @@
 The maps are made under names that nobody sees (``catalog.staged_maps``). All members read objects
 at once, check them against the manifest, and send the rows to their owners and their backups. When
 every row is there and every index is built, one edit of the catalog gives all maps their names:
-they appear together or not at all. Whatever happens before, the staged maps are dropped again; if
+they appear together or not at all. If anything fails before, the staged maps are dropped again; if
 this member is lost, the others drop them.
 """
 
@@ -422,7 +422,7 @@ class SnapshotRestoring:
         self._look_for_left()
 
     def begin(self) -> None:
-        """At the start: what a member of the same number has left before."""
+        """At the start: the remains of an earlier member of the same number."""
         self._begun = True
         self._look_for_left()
 

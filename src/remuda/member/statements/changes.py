@@ -64,7 +64,8 @@ class Changed:
 
 
 Answer: TypeAlias = Callable[[int, Changed], Awaitable[Changed]]
-"""Asked before the commit, with the read timestamp and what was changed: what the client gets."""
+"""Asked before the commit, with the read timestamp and the changes, for the rows that the client
+gets."""
 
 
 class Changes:
@@ -274,7 +275,7 @@ _REMOVES: Final = pa.array([MergeAction.UPDATE.value, MergeAction.DELETE.value],
 
 
 def chosen_rows(columns: list[pa.Array], width: int) -> tuple[list[pa.Array], list[pa.Array]]:
-    """Of rows of MERGE (see ``ChangeStatement.chooses``): what is written, what is removed."""
+    """Of rows of MERGE (see ``ChangeStatement.chooses``): the written and the removed ones."""
     action = columns[0]
     writes, removes = pc.is_in(action, _WRITES), pc.is_in(action, _REMOVES)
     written = [column.filter(writes) for column in columns[1:width]]
@@ -304,7 +305,7 @@ class Chooser:
 
     @property
     def bytes(self) -> int:
-        """What the keys take, roughly."""
+        """The memory of the keys in bytes, roughly."""
         return sum(map(len, self._seen)) * _BYTES_PER_KEY
 
     def of(self, page: pa.RecordBatch) -> list[pa.Array]:

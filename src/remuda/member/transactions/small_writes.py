@@ -2,9 +2,9 @@
 (design rules 17 and 27).
 
 A write waits in front of everything until its keys are free; then it reads, decides its condition
-and prepares in one step, so that a condition is decided under the lock of its key. What it has
-decided goes to the backups as plain writes, validated against the timestamp at which it was
-decided: a promoted backup that gets it once more refuses it when the key has changed since.
+and prepares in one step, so that a condition is decided under the lock of its key. Its decisions go
+to the backups as plain writes, validated against the timestamp at which it was decided: a promoted
+backup that gets it once more refuses it when the key has changed since.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ PAUSE_MAX = 0.05
 
 Rows = Sequence[Row | None]
 Decide = Callable[[list[Row | None]], tuple[list[tuple[Key, Row | None]], list[Row | None]]]
-"""From the rows that are there: what is to be written, and the rows to answer with."""
+"""From the rows that are there to the rows to write, and the rows to answer with."""
 Answered = Callable[[list[Row | None] | RemudaError], None]
 
 

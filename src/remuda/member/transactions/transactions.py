@@ -72,7 +72,7 @@ class Transactions(Wing):
             *self._shell.admission.closing,
             self.locks.table.held,
         )
-        """Whatever is not empty makes single writes wait."""
+        """A collection that is not empty makes single writes wait."""
         self._routers: dict[int, Router] = {}
         self._guarding: Guarding | None = None
         """None: this member is starting."""
@@ -243,10 +243,10 @@ class Transactions(Wing):
         """Commit atomically; the commit timestamp (without writes: the snapshot, as a reader of one
         timestamp is serializable by itself).
 
-        With ``reads``, nothing that was read may have changed since its snapshot, nor what is
-        written; with None the writes are made whatever is there, and what is in their way is waited
-        for. The locks of ``owner`` (``locks``) do not stand in the way, and stay until they are
-        released. Raises SerializationFailure (what was changed), UniqueViolation, SnapshotTooOld,
+        With ``reads``, nothing that was read may have changed since its snapshot, nor the written
+        keys; with None the writes are made over anything, and wait for others in their way. The
+        locks of ``owner`` (``locks``) do not stand in the way, and stay until they are released.
+        Raises SerializationFailure (what was changed), UniqueViolation, SnapshotTooOld,
         SchemaChanged, MemberUnavailable, QueryTimeout (it was rolled back), OutcomeUnknown.
         """
         if not writes:

@@ -1,4 +1,4 @@
-"""What a part must not meet when it prepares (design rule 18): commits since its snapshot, and the
+"""The conflicts of a part when it prepares (design rule 18): commits since its snapshot, and the
 locks of others. Scans are checked against the images before and after every change."""
 
 from __future__ import annotations
@@ -30,7 +30,8 @@ from remuda.transaction.states import TransactionId
 
 AGAIN = "Run the transaction again."
 EXPIRY_GUARD: Final = from_micros(2_000)
-"""What ends by itself so soon counts as gone: the commit timestamp is taken later than now."""
+"""An entry that ends by itself so soon counts as gone: the commit timestamp is taken later than
+now."""
 
 
 def _same_values(guards: MapSchema, when: str) -> SerializationFailure:
@@ -100,7 +101,7 @@ class Validation:
         self._locks: KeyHolders | None = None
         """None: nobody locks keys."""
         self._changed: dict[tuple[Scan, int], frozenset[int]] = {}
-        """Within one step of the loop: what a scan has found changed in all partitions."""
+        """Within one step of the loop: the partitions in which a scan has found changes."""
 
     def heed(self, locks: KeyHolders) -> None:
         """Keys that others have locked stand in the way of whoever writes them."""

@@ -115,8 +115,8 @@ def implement_index_scan(
 
 
 def _depends_on_values(access: IndexAccess) -> bool:
-    """Whether the parameters decide how many rows are left: who opens the scan knows them, and may
-    still read everything."""
+    """Whether the parameters decide how many rows are left: the member that opens the scan knows
+    them, and may still read everything."""
     return any(
         any(isinstance(part, Parameter) for bound in bounds if bound for part in walk(bound))
         for probe in probes_of(access)
@@ -226,7 +226,7 @@ def ordered_project(
 
 
 def index_scans_in_order(search: Search, group: Group, required: Required) -> Iterator[Candidate]:
-    """Index scans in the order of ``required``, whatever they cost: who reads only the first rows
+    """Index scans in the order of ``required`` at any cost: a parent that reads only the first rows
     knows better. Projections above them are looked through."""
     for expression in group.expressions:
         operator = expression.operator

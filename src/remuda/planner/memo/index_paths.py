@@ -264,7 +264,7 @@ def _prefix(part: Call, by_column: Mapping[ColumnId, int]) -> Term | None:
 
 
 def fixed_prefix(pattern: str, escape: str) -> str:
-    """What every text that is LIKE ``pattern`` begins with."""
+    """The common beginning of every text that is LIKE ``pattern``."""
     found: list[str] = []
     rest = iter(pattern)
     for character in rest:

@@ -1,4 +1,4 @@
-"""UPDATE, DELETE and TRUNCATE: a query for the rows that change, and what becomes of them."""
+"""UPDATE, DELETE and TRUNCATE: a query for the rows that change, and their new values."""
 
 from __future__ import annotations
 
@@ -241,7 +241,8 @@ def _replaced(scope: Scope, alias: str, rows: Sequence[Expression]) -> Scope:
 def assignments_of(
     context: Context, schema: MapSchema, alias: str, nodes: Sequence[ast.Node]
 ) -> list[Assignment]:
-    """What SET says. ``alias`` stands for the map, where a value needs the old one of a column."""
+    """The assignments of SET. ``alias`` stands for the map, where a value needs the old one of a
+    column."""
     found: list[Assignment] = []
     for target, value in _pairs(context, nodes):
         column, path = element_path(target)

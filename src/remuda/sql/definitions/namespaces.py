@@ -311,7 +311,7 @@ def moved(
     place: Name,
     bind: BindQuery,
 ) -> list[Edit]:
-    """``first``, and what gives relations (by their full names) other places. Raises
+    """``first``, and the entries that give relations (by their full names) other places. Raises
     DependentObjects for a view whose text cannot follow."""
     catalog = context.catalog
     edits = list(first)

@@ -540,7 +540,7 @@ FUNCTIONS: Final[dict[str, tuple[tuple[int, ...], Function]]] = {
     "pg_relation_exists": ((1,), _exists),
     "pg_relation_word": ((1,), _by_oid(_kinds)),
 }
-"""Name -> numbers of arguments, and what it becomes."""
+"""Name -> numbers of arguments, and the expression in its place."""
 
 
 def _call(binder: ExpressionBinder, node: ast.Call) -> Expression:

@@ -1,5 +1,5 @@
-"""UNIQUE: what a transaction must find, and write, before it stores rows of a map with unique
-indexes (decision 0041).
+"""UNIQUE: the entries that a transaction must find, and write, before it stores rows of a map with
+unique indexes (decision 0041).
 
 The rows that have the new values already are looked for by a query at the snapshot of the
 transaction. That nobody writes the same values between the snapshot and the commit is for the
