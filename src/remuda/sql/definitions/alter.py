@@ -49,7 +49,7 @@ from remuda.sql.definitions.generated import (
     refuse_new_type,
 )
 from remuda.sql.definitions.index_definitions import bind_rename_index
-from remuda.sql.definitions.map_options import with_settings
+from remuda.sql.definitions.map_options import with_changed_options
 from remuda.sql.definitions.namespaces import bind_place
 from remuda.sql.definitions.renames import (
     with_renamed_checks,
@@ -242,9 +242,8 @@ def _apply(work: Alteration, action: Action) -> None:
             _change_default(work, action)
         case ChangeNullable():
             _change_nullable(work, action)
-        case ChangeOptions(settings=settings):
-            options = with_settings(work.context, work.schema.options, settings)
-            work.schema = replace(work.schema, options=options)
+        case ChangeOptions():
+            work.schema = with_changed_options(work.context, work.schema, action)
         case Rename():
             _rename(work, action)
         case SetExpression() | DropExpression():

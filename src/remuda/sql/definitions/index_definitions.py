@@ -63,7 +63,7 @@ def bind_create_index(context: Context, tree: CreateIndexTree) -> CreateIndexSta
             position=place.position,
             statement=context.text,
         )
-    for name in tree.columns:
+    for name in (*tree.columns, *tree.included):
         if name.text not in schema.position:
             raise UndefinedColumn(
                 f'column "{name.text}" does not exist',
@@ -198,9 +198,9 @@ def _key_in(context: Context, namespace: str, name: str) -> MapSchema | None:
 
 
 def bind_rename_index(context: Context, tree: AlterTree) -> CatalogStatement:
-    """``ALTER INDEX name RENAME TO name``. A constraint is called as its index."""
+    """``ALTER INDEX name RENAME TO name``. A constraint is called as its index. Every other action
+    changes nothing."""
     (action,) = tree.actions
-    assert isinstance(action, Rename)
     version = context.catalog.version
     schema = find_index(context, tree.name) or _of_key(context, tree.name)
     if schema is None and tree.if_exists:
@@ -212,6 +212,8 @@ def bind_rename_index(context: Context, tree: AlterTree) -> CatalogStatement:
             position=tree.name.position,
             statement=context.text,
         )
+    if not isinstance(action, Rename):
+        return CatalogStatement("ALTER INDEX", version, ())
     old, new = tree.name.text, action.new.text
     namespace = schema.namespace
     if index_in(context, namespace, new) is not None or _key_in(context, namespace, new):

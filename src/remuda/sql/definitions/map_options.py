@@ -3,12 +3,37 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from remuda.datatypes.map_options import MapOptions, changed, read_option
-from remuda.errors import InvalidDefinition
+from remuda.datatypes.schema import MapSchema
+from remuda.errors import InvalidDefinition, NotSupported, UndefinedObject
 from remuda.sql.queries.views import placed
 from remuda.sql.scope.context import Context
-from remuda.sql.trees.syntax import OptionSetting
+from remuda.sql.scope.names import known_name
+from remuda.sql.text.suggest import did_you_mean
+from remuda.sql.trees.syntax import ChangeOptions, OptionSetting
+
+
+def with_changed_options(context: Context, schema: MapSchema, action: ChangeOptions) -> MapSchema:
+    """Raises InvalidDefinition, UndefinedColumn, UndefinedObject, NotSupported."""
+    if action.unchecked is not None and schema.foreign_keys:
+        raise NotSupported(
+            "DISABLE TRIGGER ALL of a table with foreign keys is not supported",
+            position=action.unchecked,
+            statement=context.text,
+            hint="Foreign keys are always checked: load the tables that they reference first.",
+        )
+    if action.column is not None:
+        known_name(context, action.column, [c.name for c in schema.shown], schema.name)
+    indexes = [schema.primary_key, *(index.name for index in schema.indexes)]
+    if action.index is not None and action.index.text not in indexes:
+        error = UndefinedObject(
+            f'index "{action.index.text}" for table "{schema.local}" does not exist',
+            hint=did_you_mean(action.index.text, indexes),
+        )
+        raise placed(context, error, action.index)
+    return replace(schema, options=with_settings(context, schema.options, action.settings))
 
 
 def with_settings(

@@ -15,6 +15,7 @@
               | ALTER [COLUMN] name DROP IDENTITY [IF EXISTS]
               | ALTER [COLUMN] name SET NOT NULL  |  ALTER [COLUMN] name DROP NOT NULL
               | SET (option = value, ...)  |  RESET (option, ...)
+              | one of ``storage_actions``
     ALTER TABLE|MAPPING [IF EXISTS] name RENAME TO name
     ALTER TABLE|MAPPING [IF EXISTS] name RENAME [COLUMN] name TO name
     ALTER TABLE|MAPPING [IF EXISTS] name RENAME CONSTRAINT name TO name
@@ -37,6 +38,7 @@ from remuda.sql.parsing.sequences import (
     read_identity,
     read_kind,
 )
+from remuda.sql.parsing.storage_actions import read_of_column, read_of_index, read_of_table
 from remuda.sql.parsing.table_elements import ElementReader
 from remuda.sql.parsing.types import read_alter_type
 from remuda.sql.trees.namespaces import AlterSchemaTree
@@ -111,7 +113,7 @@ class AlterParser(ElementReader):
             self.accept("*")
         actions: list[Action] = []
         if self.accept("rename"):
-            actions.append(self._rename())
+            actions.append(self._rename(kind))
         elif (word := moved_or_owned(self)) is not None:
             actions.append(word)
         elif kind == "VIEW":
@@ -125,9 +127,11 @@ class AlterParser(ElementReader):
         self.end()
         return AlterTree(kind, name, if_exists, tuple(actions))
 
-    def _rename(self) -> Rename:
+    def _rename(self, kind: str) -> Rename:
         if self.accept("to"):
             return Rename("RELATION", None, self.name())
+        if kind == "VIEW":
+            self.unsupported("RENAME COLUMN of a view", "CREATE VIEW name (column, ...) AS query")
         if self.accept("constraint"):
             old = self.name()
             self.expect("to")
@@ -148,6 +152,9 @@ class AlterParser(ElementReader):
             if self.accept(word, "("):
                 self.index -= 1
                 return ChangeOptions(read_settings(self, with_values=word == "set"))
+        kept = read_of_table(self)
+        if kept is not None:
+            return kept
         return self.unsupported(
             f"ALTER TABLE {self.word().upper()}".rstrip(),
             "ADD, DROP, ALTER [COLUMN], RENAME, SET (option = value), RESET (option)",
@@ -198,9 +205,11 @@ class AlterParser(ElementReader):
     def _alter_index(self) -> AlterTree:
         if_exists = self.accept("if", "exists")
         name = self.map_name()
-        if not self.accept("rename", "to"):
-            self.unsupported("this form of ALTER INDEX", "ALTER INDEX name RENAME TO name")
-        action = Rename("RELATION", None, self.name())
+        action: Action | None = read_of_index(self)
+        if action is None:
+            if not self.accept("rename", "to"):
+                self.unsupported("this form of ALTER INDEX", "ALTER INDEX name RENAME TO name")
+            action = Rename("RELATION", None, self.name())
         self.end()
         return AlterTree("INDEX", name, if_exists, (action,))
 
@@ -229,6 +238,9 @@ class AlterParser(ElementReader):
         if self.accept("set", "expression"):
             self.expect("as", hint="Write SET EXPRESSION AS (expression).")
             return SetExpression(name, self.enclosed())
+        kept = read_of_column(self, name)
+        if kept is not None:
+            return kept
         if self.word() in ("set", "restart"):
             return SetIdentity(name, self._identity())
         return self.unsupported(

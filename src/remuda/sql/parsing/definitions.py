@@ -9,7 +9,8 @@
     after the options of a temporary one: ON COMMIT PRESERVE ROWS | DELETE ROWS | DROP
     option    replicated = true|false  |  partition_by = 'column, ...'
               | one of ``sql.parsing.option_settings``
-    CREATE [OR REPLACE] VIEW name [(column, ...)] AS query
+    CREATE [OR REPLACE] VIEW name [(column, ...)] [WITH (option [= value], ...)] AS query
+        [WITH [CASCADED | LOCAL] CHECK OPTION]
     DROP TABLE|MAPPING|VIEW|SEQUENCE [IF EXISTS] name, ... [CASCADE | RESTRICT]
     COMMENT ON TABLE|VIEW|SEQUENCE|INDEX name | COLUMN name.column | CONSTRAINT name ON map
         IS 'text' | NULL
@@ -78,6 +79,9 @@ class _Options:
 _COMMENTED: Final = "TABLE, VIEW, COLUMN, INDEX, CONSTRAINT, SEQUENCE, SCHEMA, TYPE"
 
 
+_VIEW_OPTIONS: Final = frozenset({"check_option", "security_barrier", "security_invoker"})
+
+
 class DefinitionParser(ElementReader):
     """Reads one definition from its tokens; every error has a position."""
 
@@ -98,19 +102,18 @@ class DefinitionParser(ElementReader):
         temporary = self._temporary()
         if self.accept("view"):
             return self.view(or_replace, temporary=temporary)
+        unlogged = not (or_replace or temporary) and self.accept("unlogged")
         if not or_replace and self.accept("sequence"):
             return read_create_sequence(self, temporary=temporary)
         if temporary and or_replace:
             self.fail("Write CREATE OR REPLACE TEMPORARY VIEW.")
-        plain = not (or_replace or temporary)
+        plain = not (or_replace or temporary or unlogged)
         if plain and self.word() in ("index", "unique"):
             return read_create_index(self)
         if plain and self.accept("schema"):
             return read_create_schema(self)
         if plain and self.accept("type"):
             return read_create_type(self)
-        if not temporary:
-            self.accept("unlogged")
         if self.word() in USERS:
             raise no_users(self, "CREATE", "remuda user add NAME")
         if or_replace or not (self.accept("table") or self.accept("mapping")):
@@ -193,8 +196,39 @@ class DefinitionParser(ElementReader):
             self.unsupported("CREATE VIEW IF NOT EXISTS", "CREATE OR REPLACE VIEW name AS ...")
         name = self.map_name()
         columns = self.names() if self.word() == "(" else ()
+        if self.accept("with", "("):
+            self._view_options()
         self.expect("as")
-        return CreateViewTree(name, or_replace, columns, self.rest(), temporary)
+        return CreateViewTree(name, or_replace, columns, self._viewed(), temporary)
+
+    def _view_options(self) -> None:
+        """Readers of a view need the roles that its query needs, and nobody changes rows through a
+        view: so each of these holds."""
+        while True:
+            option = self.name()
+            if option.text not in _VIEW_OPTIONS:
+                raise InvalidDefinition(
+                    f'unrecognized parameter "{option.text}"',
+                    position=option.position,
+                    hint="Options of views: " + ", ".join(sorted(_VIEW_OPTIONS)) + ".",
+                )
+            if self.accept("="):
+                option_value(self)
+            if not self.accept(","):
+                break
+        self.expect(")")
+
+    def _viewed(self) -> Snippet:
+        """The query, without WITH CHECK OPTION."""
+        found = self.rest()
+        words = [token.word for token in found.tokens]
+        for scope in (["cascaded"], ["local"], []):
+            tail = ["with", *scope, "check", "option"]
+            if words[-len(tail) :] == tail and len(words) > len(tail):
+                tokens = found.tokens[: -len(tail)]
+                text = self.text[tokens[0].start : tokens[-1].end + 1]
+                return replace(found, text=text, tokens=tokens)
+        return found
 
     # --- options of CREATE TABLE ---
 
@@ -211,6 +245,8 @@ class DefinitionParser(ElementReader):
                 self.expect(")")
             elif self.word() == "tablespace":
                 skip_tablespace(self)
+            elif self.accept("without", "oids"):
+                continue
             elif self.accept("using"):
                 self.expect("heap", hint="Tables are kept by one method: leave the clause out.")
             else:

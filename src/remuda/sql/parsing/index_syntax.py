@@ -45,6 +45,7 @@ def read_create_index(reader: TokenReader) -> CreateIndexTree:
     target = reader.map_name()
     kind = _method(reader) if reader.accept("using") else None
     columns, descending, classes = _elements(reader)
+    included = reader.names() if reader.accept("include") else ()
     nulls_distinct = True
     if reader.accept("nulls"):
         nulls_distinct = not reader.accept("not")
@@ -58,8 +59,8 @@ def read_create_index(reader: TokenReader) -> CreateIndexTree:
             raise InvalidDefinition("the kind of the index is given twice", position=place)
         kind = given
     skip_tablespace(reader)
-    if reader.word() in ("where", "include"):
-        reader.unsupported(f"{reader.word().upper()} of an index", "ON map (column, ...)")
+    if reader.word() == "where":
+        reader.unsupported("WHERE of an index", "ON map (column, ...)")
     reader.end()
     return CreateIndexTree(
         name,
@@ -71,6 +72,7 @@ def read_create_index(reader: TokenReader) -> CreateIndexTree:
         unique,
         nulls_distinct,
         operator_classes=classes,
+        included=included,
     )
 
 

@@ -24,7 +24,7 @@ from remuda.sql.trees.sequences import (
     IdentityClause,
     SequenceClauses,
 )
-from remuda.sql.trees.syntax import AlterTree, Rename, Snippet
+from remuda.sql.trees.syntax import Action, AlterTree, Rename, SetOwner, Snippet
 
 
 def read_create_sequence(reader: TokenReader, *, temporary: bool) -> CreateSequenceTree:
@@ -44,7 +44,10 @@ def read_alter_sequence(reader: TokenReader) -> AlterSequenceTree | AlterTree:
         new = reader.name()
         reader.end()
         return AlterTree("SEQUENCE", name, if_exists, (Rename("RELATION", None, new),))
-    if (action := moved_or_owned(reader)) is not None:
+    action: Action | None = moved_or_owned(reader)
+    if action is None and (reader.accept("set", "logged") or reader.accept("set", "unlogged")):
+        action = SetOwner()  # members keep every sequence in the same way
+    if action is not None:
         reader.end()
         return AlterTree("SEQUENCE", name, if_exists, (action,))
     clauses = read_clauses(reader, restart=True)

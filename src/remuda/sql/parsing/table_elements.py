@@ -79,6 +79,8 @@ class ElementReader(TokenReader):
             self.key(found, KeyDefinition(constraint, self.names(), start))
         elif self.accept("check"):
             found.checks.append(CheckDefinition(constraint, self.enclosed(), None))
+            self.accept("no", "inherit")  # maps have no heirs
+            self.accept("not", "valid")  # nor has a new one rows that a condition could pass over
         elif self.accept("unique"):
             found.uniques.append(self.unique(constraint))
         elif self.accept("foreign", "key"):
@@ -143,6 +145,9 @@ class ElementReader(TokenReader):
         else:
             position = self.position()
             column = ColumnDefinition(name, self.type(), type_position=position)
+        for word in ("storage", "compression"):
+            if self.accept(word):
+                self.name()
         while self._column_constraint(column, found):
             pass
         word = self.word()
@@ -168,6 +173,7 @@ class ElementReader(TokenReader):
             self.key(found, KeyDefinition(constraint, (column.name,), start))
         elif self.accept("check"):
             found.checks.append(CheckDefinition(constraint, self.enclosed(), column.name))
+            self.accept("no", "inherit")
         elif self.accept("unique"):
             distinct = self.nulls_distinct()
             found.uniques.append(UniqueDefinition(constraint, (column.name,), distinct))

@@ -202,7 +202,7 @@ class CreateViewTree:
 @dataclass(frozen=True, slots=True)
 class CreateIndexTree:
     """``name`` is None when the statement gives none. ``operator_classes`` has one for each column,
-    None where none is named."""
+    None where none is named. The columns of INCLUDE are in the rows that an index finds."""
 
     name: Name | None
     if_not_exists: bool
@@ -213,6 +213,7 @@ class CreateIndexTree:
     unique: bool = False
     nulls_distinct: bool = True
     operator_classes: tuple[Name | None, ...] = ()
+    included: tuple[Name, ...] = ()
     reads_only: Literal[False] = False
 
 
@@ -346,7 +347,14 @@ class Rename:
 
 @dataclass(frozen=True, slots=True)
 class ChangeOptions:
+    """``settings`` is empty where PostgreSQL alone keeps something otherwise afterwards; a
+    ``column`` or an ``index`` that is named must be there."""
+
     settings: tuple[OptionSetting, ...]
+    column: Name | None = None
+    index: Name | None = None
+    unchecked: Position | None = None
+    """Where the statement asks for foreign keys that are not checked."""
 
 
 @dataclass(frozen=True, slots=True)
