@@ -159,6 +159,10 @@ class RemudaError(Exception):
         """A copy with another message."""
         return self._copy(self.may_have_run, message=message)
 
+    def about(self, subject: ErrorSubject) -> Self:
+        """A copy that names these objects."""
+        return self._copy(self.may_have_run, subject=subject)
+
     def at(self, position: Position | None, statement: str | None) -> Self:
         """A copy at a place in ``statement``; None for no place, or an unknown statement."""
         return self._copy(self.may_have_run, place=(position, statement))
@@ -179,6 +183,7 @@ class RemudaError(Exception):
         hint: str | None = None,
         place: tuple[Position | None, str | None] | None = None,
         context: str | None = None,
+        subject: ErrorSubject | None = None,
     ) -> Self:
         position, statement = (self.position, self.statement) if place is None else place
         return type(self)(
@@ -188,7 +193,7 @@ class RemudaError(Exception):
             position=position,
             statement=statement,
             member=self.member,
-            subject=self.subject,
+            subject=subject or self.subject,
             may_have_run=may_have_run,
             context=self.context if context is None else context,
         )

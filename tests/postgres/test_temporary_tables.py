@@ -62,14 +62,17 @@ def test_changes(connection):
     run = connection.execute
     run("CREATE TEMP TABLE c (k INT PRIMARY KEY, n INT UNIQUE CHECK (n < 100), s TEXT NOT NULL)")
     run("INSERT INTO c VALUES (1, 10, 'a'), (2, 20, 'b'), (3, NULL, 'c'), (4, NULL, 'd')")
-    with pytest.raises(errors.UniqueViolation, match="c_pkey"):
+    with pytest.raises(errors.UniqueViolation, match="c_pkey") as refused:
         run("INSERT INTO c VALUES (5, 50, 'e'), (1, 11, 'x')")
+    listed = "SELECT nspname FROM pg_namespace WHERE oid = pg_my_temp_schema()"
+    assert rows(connection, listed) == [(refused.value.diag.schema_name,)]
     with pytest.raises(errors.UniqueViolation, match="c_n_key"):
         run("INSERT INTO c VALUES (5, 20, 'e')")
     with pytest.raises(errors.CheckViolation):
         run("UPDATE c SET n = 200 WHERE k = 1")
-    with pytest.raises(errors.NotNullViolation):
+    with pytest.raises(errors.NotNullViolation) as refused:
         run("UPDATE c SET s = NULL")
+    assert refused.value.diag.schema_name.startswith("pg_temp_")
     assert run("UPDATE c SET n = n + 1, k = k + 100 WHERE n IS NOT NULL").rowcount == 2
     assert run("DELETE FROM c WHERE k = 3").rowcount == 1
     upsert = "INSERT INTO c VALUES (4, 44, 'D'), (6, 66, 'f') ON CONFLICT (k) DO UPDATE SET "

@@ -56,3 +56,5 @@ def test_file(path: Path, variant: tuple[str, remuda.Client]) -> None:
             execute(f'DROP SCHEMA "{row[0]}" CASCADE')
         for row in execute("SHOW TABLES"):
             execute(f'DROP TABLE "{row[0]}" CASCADE')
+        for row in execute("SELECT sequencename FROM pg_sequences"):
+            execute(f'DROP SEQUENCE "{row[0]}" CASCADE')

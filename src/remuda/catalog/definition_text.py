@@ -120,6 +120,25 @@ def _closing(text: str, start: int) -> int:
     return -1
 
 
+def expression_shown(text: str) -> str:
+    """The DEFAULT of a column, or the expression of a generated one, as ``pg_get_expr`` shows it:
+    an operation in parentheses, and names of sequences as ``regclass``."""
+    shown = _SEQUENCE.sub(r"\1::regclass", _without_parentheses(text))
+    plain = _OPERAND.fullmatch(shown) or _LITERAL.fullmatch(shown) or _is_call(shown)
+    return shown if plain else f"({shown})"
+
+
+_SEQUENCE: Final = re.compile(r"(?i)(\b(?:next|curr)val\s*\(\s*'(?:[^']|'')*')(?=\s*\))")
+_LITERAL: Final = re.compile(
+    r"""(?ix)
+    (?: [+-]?\s*[\d.]+(?:e[+-]?\d+)? | (?:[a-z_]+\s+)? e?'(?:[^']|'')*'
+      | array\s*\[[^\[\]]*\] | [a-z_]\w* )
+    (?: \s*::\s*[a-z_"][\w\s".]*(?:\([\d,\s]*\))?[\w\s]*(?:\[\])* )*
+    """
+)
+"""A constant, perhaps with a cast."""
+
+
 def column_text(column: Column) -> str:
     """A column as CREATE TABLE writes it."""
     text = f"{quoted_name(column.name)} {column.type}"

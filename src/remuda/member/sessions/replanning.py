@@ -3,6 +3,9 @@ long as it has changed nothing, and its client knows nothing of a result."""
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+from remuda.datatypes.schema import PG_TEMP
 from remuda.errors import (
     JobAborted,
     MemberGivenUp,
@@ -99,4 +102,7 @@ def told(statement: Statement, error: RemudaError) -> RemudaError:
             error = half_done(error)
     if statement.progress.undone:
         error = error.knowing(may_have_run=False)
+    if error.subject is not None and error.subject.namespace == PG_TEMP:
+        listed = statement.temporary_schema()
+        error = error.about(replace(error.subject, namespace=listed))
     return error

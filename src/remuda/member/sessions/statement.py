@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from remuda.catalog.catalog import Catalog
 from remuda.catalog.temporary import TemporaryTable, TemporaryTables, bytes_of
+from remuda.datatypes.schema import PG_TEMP
 from remuda.datatypes.sql import SqlType
 from remuda.datatypes.values import PhysicalValue
 from remuda.errors import (
@@ -395,6 +396,11 @@ class Statement:
         if tables is None or tables.names is None:
             return catalog
         return tables.names.listed_over(catalog)
+
+    def temporary_schema(self) -> str:
+        """The name under which the session finds its temporary relations in the catalog."""
+        tables = self.progress.temporary or self.session.temporary
+        return PG_TEMP if tables is None else f"{PG_TEMP}_{tables.session}"
 
     def temporary_rows(self, relation: str) -> Sequence[pa.RecordBatch]:
         """The rows of a temporary table. Raises UndefinedMap."""

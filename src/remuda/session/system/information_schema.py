@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final
 
 from remuda.catalog.catalog import Catalog
+from remuda.catalog.definition_text import expression_shown
 from remuda.catalog.foreign_keys import index_of
 from remuda.catalog.pg_objects import SCHEMAS, Relation, relations, schemas
 from remuda.catalog.pg_types import data_type, udt_name
@@ -88,14 +89,15 @@ def _identity(catalog: Catalog, column: Column) -> Row:
 def _column(relation: Relation, place: int, column: Column, identity: Row) -> Row:
     t = column.type
     shown = column.default if column.identity is None else None
-    default = None if shown is None else shown.text
+    default = None if shown is None else expression_shown(shown.text)
+    generated = expression_shown(column.generated) if column.generated else None
     return (
         DATABASE, relation.schema, relation.name, column.name, place, default,
         _answer(column.nullable), data_type(t), t.length, _octets(t), *_number(t),
         _second_digits(t), _interval_type(t), None,
         None, None, None, None, None, None, None, None, None,
         DATABASE, _udt_schema(t), udt_name(t), None, None, None, None, str(place), "NO", *identity,
-        "ALWAYS" if column.generated else "NEVER", column.generated or None,
+        "NEVER" if generated is None else "ALWAYS", generated,
         _answer(isinstance(relation.source, MapSchema)),
     )  # fmt: skip
 

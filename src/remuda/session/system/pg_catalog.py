@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final
 
 from remuda.catalog.catalog import Catalog
-from remuda.catalog.definition_text import definition_of
+from remuda.catalog.definition_text import definition_of, expression_shown
 from remuda.catalog.foreign_keys import index_of
 from remuda.catalog.pg_objects import (
     DATABASE_OID,
@@ -150,7 +150,7 @@ def pg_attrdef(catalog: Catalog) -> Iterator[Row]:
             if text and column.identity is None:
                 yield row(
                     "pg_attrdef", oid=column.default_oid, adrelid=schema.oid,
-                    adnum=number_of(schema, column.name), adbin=text,
+                    adnum=number_of(schema, column.name), adbin=expression_shown(text),
                 )  # fmt: skip
 
 
