@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from remuda.cli.shell.completion import complete
+from remuda.cli.shell.completion import Known, complete
 from remuda.datatypes import sql
 from remuda.datatypes.schema import Column, MapSchema
 
@@ -44,6 +44,12 @@ COMMANDS = ["\\?", "\\d", "\\dt", "\\q", "\\timing", "\\x"]
         ("SEL", ["SELECT"]),
         ("sel", ["select"]),
         ("select x.", []),
+        ("\\pset f", ["format"]),
+        ("set ", ["engine", "timezone"]),
+        ("SET t", ["timezone"]),
+        ("select :", ["HOST", "USER"]),
+        ("select :'H", ["HOST"]),
+        ("select id::", []),
         ("select low", ["lower"]),
         ("select le", ["left", "length"]),
         ("\\dt+ fl", ["flights"]),
@@ -56,5 +62,11 @@ COMMANDS = ["\\?", "\\d", "\\dt", "\\q", "\\timing", "\\x"]
     ],
 )
 def test_complete(before, expected):
-    known = [FLIGHTS, AIRLINES, TICKETS], ["lower", "length", "json_agg"], COMMANDS
-    assert [found.text for found in complete(before, *known)] == expected
+    known = Known(
+        [FLIGHTS, AIRLINES, TICKETS],
+        ["lower", "length", "json_agg"],
+        COMMANDS,
+        ["HOST", "USER"],
+        {"\\pset": ["border", "format"], "set": ["timezone", "engine"]},
+    )
+    assert [found.text for found in complete(before, known)] == expected

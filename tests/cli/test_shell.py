@@ -111,6 +111,13 @@ class TestCommands:
         found = shell("\\bind 7 'a b'\nselect $1::int + 1 as n, $2::text as t \\g\n", format="csv")
         assert found == "n,t\n8,a b\n"
 
+    def test_parameters_have_the_types_that_the_statement_wants(self, shell):
+        text = "\\bind 7 2024-01-31\nselect 8 where 7 = $1 and $2 = date '2024-01-31' \\g\n"
+        assert shell(text, tuples_only=True, format="unaligned") == "8\n"
+        found = shell("\\bind x\nselect 1 where 1 = $1 \\g\n")
+        assert found == 'ERROR 22P02: invalid input syntax for type integer: "x"\n'
+        assert "has 1 parameters, 2 were given" in shell("\\bind 1 2\nselect 1 + $1 \\g\n")
+
     def test_the_editor_changes_the_statement(self, shell, monkeypatch):
         monkeypatch.setenv("EDITOR", "sed -i s/one/two/")
         assert shell("select 'one' as one \\e\n;", format="csv") == "one\ntwo\n"

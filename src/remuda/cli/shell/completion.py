@@ -4,8 +4,8 @@ commands."""
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from remuda.datatypes.schema import MapSchema
 
@@ -24,6 +24,8 @@ KEYWORDS = tuple(
 
 _WORD = re.compile(r"[\w$]*$")
 _COMMAND = re.compile(r"\\[\w?!+]*$")
+_ARGUMENT = re.compile(r"\s*(\\?[\w]+)\s+(\S*)", re.DOTALL)
+_VARIABLE = re.compile(r"(?<![:\w\"')\]]):[\"']?(\w*)$")
 _JOINED = re.compile(
     r"\bjoin\s+([\w$]+)(?:\s+(?:as\s+)?(?!on\b|using\b)([\w$]+))?\s+(on\s+|using\s*\(\s*)([\w$.]*)$",
     re.IGNORECASE,
@@ -48,16 +50,31 @@ class Completion:
     kind: str
 
 
-def complete(
-    before: str,
-    schemas: Sequence[MapSchema],
-    functions: Sequence[str] = (),
-    commands: Sequence[str] = (),
-) -> list[Completion]:
+@dataclass(frozen=True, slots=True)
+class Known:
+    """Names to complete from. ``words``: of the arguments of commands and statements, by the text
+    in front of them, such as ``\\pset`` or ``SET``."""
+
+    schemas: Sequence[MapSchema] = ()
+    functions: Sequence[str] = ()
+    commands: Sequence[str] = ()
+    variables: Sequence[str] = ()
+    words: Mapping[str, Sequence[str]] = field(default_factory=dict)
+
+
+def complete(before: str, known: Known) -> list[Completion]:
     """Completions for the text before the cursor: the likeliest kind first."""
+    schemas = known.schemas
     command = _COMMAND.search(before)
     if command is not None and before.strip() == command.group():
-        return _matching(command.group(), commands, "command")
+        return _matching(command.group(), known.commands, "command")
+    argument = _ARGUMENT.fullmatch(before)
+    if argument is not None and (start := argument.group(1)).lower() in known.words:
+        kind = start.lower().lstrip("\\")
+        return _matching(argument.group(2), known.words[start.lower()], kind)
+    variable = _VARIABLE.search(before)
+    if variable is not None:
+        return _matching(variable.group(1), known.variables, "variable")
     joined = _JOINED.search(before)
     if joined is not None and (conditions := _conditions(joined, before, schemas)):
         return conditions
@@ -80,7 +97,7 @@ def complete(
         *_matching(word, names, "column"),
         *maps,
         *_matching(word, keywords, "keyword"),
-        *_matching(word, [name for name in functions if name.upper() not in KEYWORDS], "function"),
+        *_matching(word, [f for f in known.functions if f.upper() not in KEYWORDS], "function"),
     ]
 
 

@@ -8,8 +8,9 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from remuda.cli.shell.commands import index
-from remuda.cli.shell.completion import complete
+from remuda.cli.shell import statement_help
+from remuda.cli.shell.commands import formatting, index
+from remuda.cli.shell.completion import Known, complete
 from remuda.cli.shell.prompts import prompt
 from remuda.cli.shell.run import run_source, word_command
 from remuda.cli.shell.scanner import Scanner, Stop
@@ -28,17 +29,32 @@ class Catalog:
         self._session = session
         self._schemas: Sequence[MapSchema] | None = None
         self._seen = ""
-        self._functions: Sequence[str] | None = None
+        self._functions: Sequence[str] = ()
+        self._settings: Sequence[str] = ()
 
-    def functions(self) -> Sequence[str]:
-        """Names of functions, read once."""
-        if self._functions is None:
-            query = "SELECT DISTINCT proname FROM pg_catalog.pg_proc ORDER BY 1"
-            try:
-                self._functions = [name for (name,) in self._session.client.sql(query)]
-            except RemudaError:  # completing must not disturb typing
-                return ()
-        return self._functions
+    def known(self) -> Known:
+        """All that can be completed now."""
+        if not self._functions:
+            self._functions = self._names("SELECT DISTINCT proname FROM pg_catalog.pg_proc")
+            self._settings = self._names("SELECT name FROM pg_catalog.pg_settings")
+        variables = [name for name, _ in self._session.variables]
+        words = {
+            "\\pset": formatting.OPTIONS,
+            "\\set": variables,
+            "\\unset": variables,
+            "\\h": statement_help.NAMES,
+            "\\help": statement_help.NAMES,
+            "set": self._settings,
+            "show": self._settings,
+            "reset": self._settings,
+        }
+        return Known(self.schemas(), self._functions, index.names(), variables, words)
+
+    def _names(self, query: str) -> Sequence[str]:
+        try:
+            return [name for (name,) in self._session.client.sql(query)]
+        except RemudaError:  # completing must not disturb typing
+            return ()
 
     def schemas(self) -> Sequence[MapSchema]:
         statement = self._session.last_statement
@@ -100,8 +116,7 @@ class PromptReader:
         class Completer(completion.Completer):  # type: ignore[name-defined,misc]
             def get_completions(self, document: Any, _event: Any) -> Iterator[Any]:
                 before = document.text_before_cursor
-                known = catalog.schemas(), catalog.functions(), index.names()
-                for found in complete(before, *known):
+                for found in complete(before, catalog.known()):
                     yield completion.Completion(
                         found.text, start_position=-found.replaces, display_meta=found.kind
                     )

@@ -22,6 +22,7 @@ from remuda.cli.shell.sources import Source, line_of_stdin
 from remuda.cli.shell.variables import Variables
 from remuda.client.blocking.client import Client
 from remuda.client.blocking.cursor import Cursor
+from remuda.datatypes.sql import NULL, Kind, SqlType
 from remuda.errors import InputError, RemudaError
 from remuda.release import __version__
 from remuda.transaction.states import State
@@ -263,7 +264,7 @@ class Session:
             paged.end()
 
     def _run(self, text: str, parameters: Sequence[Any], show: Show | None) -> int:
-        with self.client.sql(text, *parameters) as cursor:
+        with self.client.sql(text, *self._typed(text, parameters)) as cursor:
             if cursor.columns:
                 count = self._printed(cursor) if show is None else show(cursor)
                 if cursor.tag not in ("INSERT", "UPDATE", "DELETE", "MERGE"):
@@ -276,6 +277,20 @@ class Session:
             if not self.quiet and not programs:
                 self.out.write(_done(cursor) + "\n")
             return max(cursor.rowcount, 0)
+
+    def _typed(self, text: str, parameters: Sequence[str]) -> list[Any]:
+        """Texts as values of the types that the statement wants, as far as it tells them."""
+        if not parameters:
+            return []
+        types = self.client.prepare(text).parameter_types
+        wanted = [*types, *[NULL] * (len(parameters) - len(types))]
+        return [
+            value if kind.kind in (Kind.NULL, Kind.VARCHAR) else self._cast(value, kind)
+            for value, kind in zip(parameters, wanted, strict=False)
+        ]
+
+    def _cast(self, value: str, wanted: SqlType) -> Any:
+        return self.client.sql(f"SELECT CAST(CAST(? AS VARCHAR) AS {wanted})", value).scalar()
 
     def _printed(self, cursor: Cursor) -> int:
         with self.paged() as out:

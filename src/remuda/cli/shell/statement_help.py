@@ -8,6 +8,8 @@ from remuda.errors import InputError
 _COLUMNS = 4
 _SAME = {"ABORT": "ROLLBACK", "EXPLAIN ANALYZE": "EXPLAIN", "WITH": "SELECT"}
 
+NAMES = tuple(found.name for found in STATEMENTS)
+
 
 def text(wanted: str) -> str:
     """The statements whose names begin with ``wanted``; ``*`` for all, "" for their names. Words
@@ -38,8 +40,7 @@ def _whole(found: StatementText) -> str:
 
 def _names() -> str:
     """In columns, downwards."""
-    names = [found.name for found in STATEMENTS]
-    height = -(-len(names) // _COLUMNS)
-    width = max(map(len, names)) + 2
-    lines = ("".join(name.ljust(width) for name in names[at::height]) for at in range(height))
+    height = -(-len(NAMES) // _COLUMNS)
+    width = max(map(len, NAMES)) + 2
+    lines = ("".join(name.ljust(width) for name in NAMES[at::height]) for at in range(height))
     return "Available help:\n" + "".join(f"  {line}".rstrip() + "\n" for line in lines)

@@ -112,6 +112,8 @@ _VALUES: dict[str, tuple[str, Callable[[PrintOptions, str, str | None], Any]]] =
 }
 
 
+OPTIONS = tuple(_VALUES)
+"""Names of the options."""
 _SIGNS = {"\0": "zero byte", "\n": "<newline>"}
 _PAGER = {
     "on": "Pager is used for long output.",
