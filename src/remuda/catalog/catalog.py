@@ -6,13 +6,14 @@ state is small (thousands of columns at most), so nothing smaller than a state t
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import count
 from typing import Final
 
 from remuda.catalog.edits import (
+    DecidedTransaction,
     DropMap,
     DropNamespace,
     DropType,
@@ -71,6 +72,8 @@ class Catalog:
     """The SQL schemas of the users besides ``public``, and ``public`` if it was changed."""
     types: tuple[EnumType, ...] = ()
     """The enums. Columns have them whole (``catalog.enums``)."""
+    decided: tuple[DecidedTransaction, ...] = ()
+    """Transactions whose definitions are in it."""
 
     @cached_property
     def _by_name(self) -> dict[str, MapSchema]:
@@ -236,6 +239,13 @@ class Catalog:
             after.check_namespace(namespace)
         return after.following(version, tuple(maps.values()), tuple(views.values()), types)
 
+    def deciding(
+        self, transaction: DecidedTransaction, forgotten: Collection[DecidedTransaction]
+    ) -> Catalog:
+        """The catalog, of which the last edits were those of ``transaction``."""
+        left = [each for each in self.decided if each not in forgotten]
+        return replace(self, decided=(*left, transaction))
+
     def _edited_types(
         self, edits: Sequence[Edit], relations: Sequence[MapSchema | ViewDefinition]
     ) -> tuple[EnumType, ...]:
@@ -300,7 +310,8 @@ class Catalog:
         known = {s.map_id for s in self.maps} | {v.view_id for v in self.views}
         oid = self.following_oid
         enums = self.types if types is None else types
-        made = Catalog(version, *allotted(maps, views, oid, known, self.namespaces, enums))
+        parts = allotted(maps, views, oid, known, self.namespaces, enums)
+        made = Catalog(version, *parts, self.decided)
         if not enums:
             return made
         retyping = Retyping(self.types, made.types)

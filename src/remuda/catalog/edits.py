@@ -4,7 +4,7 @@ come down to them."""
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from remuda.datatypes.schema import MapSchema, Namespace, ViewDefinition
 from remuda.datatypes.sql import EnumType
@@ -61,6 +61,14 @@ class PutType:
 @dataclass(frozen=True, slots=True)
 class DropType:
     oid: int
+
+
+class DecidedTransaction(NamedTuple):
+    """A transaction whose definitions the catalog has made: its near member, and the timestamp by
+    which that names it. It is kept as long as that member may ask."""
+
+    began: int
+    member: int
 
 
 Edit: TypeAlias = (

@@ -22,7 +22,7 @@ from remuda.catalog.oids import (
     TEMPORARY_SCHEMAS,
     Allotment,
 )
-from remuda.catalog.own_numbers import OwnNumbers
+from remuda.catalog.own.numbers import OwnNumbers
 from remuda.datatypes.schema import PG_TEMP, MapSchema, Namespace, ViewDefinition, full_name
 
 PRESERVE: Final = "PRESERVE ROWS"

@@ -32,6 +32,9 @@ the rows that are there. Users never see it."""
 
 INTERNAL_MARK = "\x01"
 """Names of internal maps begin so: no name in an SQL text or of a client's map does."""
+MADE_MARK = INTERNAL_MARK + "made"
+"""Names of maps of open transactions begin so; their own names are at the end
+(``catalog.own.definitions``)."""
 PG_TEMP = "pg_temp"
 """The schema of temporary tables: each session has its own."""
 
@@ -229,6 +232,8 @@ class MapSchema:
     @property
     def local(self) -> str:
         """Its name without its schema."""
+        if self.name.startswith(MADE_MARK):
+            return self.name.split(" ", 4)[4]
         return local_name(self.namespace, self.name)
 
     @property

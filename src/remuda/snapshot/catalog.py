@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 from google.protobuf import json_format
 
 from remuda.catalog.catalog import Catalog
+from remuda.catalog.edits import DecidedTransaction
 from remuda.datatypes.schema import MapSchema, Namespace
 from remuda.errors import DataCorrupted, RemudaError
 from remuda.rpc import codec, type_codec
@@ -16,7 +18,7 @@ from remuda.rpc.messages import common_pb2, control_pb2
 def catalog_text(catalog: Catalog, former: Iterable[MapSchema] = ()) -> str:
     """``former``: earlier versions of its maps. Rows that the logs commit above the cut
     may have been written under them."""
-    state = encode_catalog(catalog.shown)
+    state = encode_catalog(replace(catalog.shown, decided=()))
     state.former_maps.extend(map(codec.encode_schema, former))
     return json_format.MessageToJson(state, preserving_proto_field_name=True, indent=None)
 
@@ -52,6 +54,7 @@ def encode_catalog(catalog: Catalog) -> control_pb2.CatalogState:
         following_oid=catalog.following_oid,
         namespaces=[encode_namespace(each) for each in catalog.namespaces],
         types=[type_codec.encode_enum(each) for each in catalog.types],
+        decided=[encode_decided(each) for each in catalog.decided],
     )
 
 
@@ -64,7 +67,16 @@ def decode_catalog(state: control_pb2.CatalogState) -> Catalog:
         state.following_oid,
         tuple(decode_namespace(each) for each in state.namespaces),
         tuple(type_codec.decode_enum(each) for each in state.types),
+        tuple(decode_decided(each) for each in state.decided),
     )
+
+
+def encode_decided(decided: DecidedTransaction) -> control_pb2.DecidedTransaction:
+    return control_pb2.DecidedTransaction(began=decided.began, member=decided.member)
+
+
+def decode_decided(message: control_pb2.DecidedTransaction) -> DecidedTransaction:
+    return DecidedTransaction(message.began, message.member)
 
 
 def encode_namespace(namespace: Namespace) -> common_pb2.Namespace:

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 
 from remuda.catalog.catalog import Catalog
 from remuda.catalog.edits import (
+    DecidedTransaction,
     DropMap,
     DropNamespace,
     DropType,
@@ -42,8 +43,10 @@ from remuda.rpc.messages.control_pb2 import RpcType
 from remuda.rpc.transport import Request
 from remuda.snapshot.catalog import (
     decode_catalog,
+    decode_decided,
     decode_namespace,
     encode_catalog,
+    encode_decided,
     encode_namespace,
 )
 from remuda.storage.maps.map_store import MapStore
@@ -105,6 +108,24 @@ class CatalogService(Wing):
             _fill_edit(change.edits.edits.add(), edit)
         await self._change(change)
 
+    async def decide(
+        self,
+        transaction: DecidedTransaction,
+        edits: Sequence[Edit],
+        version: int,
+        forgotten: Sequence[DecidedTransaction],
+    ) -> None:
+        """Make the definitions of a transaction together, and note it in the catalog; done already,
+        if the note is there. ``forgotten``: notes that nobody will ask for any more. Raises as
+        ``edit``."""
+        change = control_pb2.CatalogChange(context=self._core.context())
+        change.edits.version = version
+        change.edits.decides.CopyFrom(encode_decided(transaction))
+        change.edits.forgets.extend(map(encode_decided, forgotten))
+        for edit in edits:
+            _fill_edit(change.edits.edits.add(), edit)
+        await self._change(change)
+
     async def _change(self, change: control_pb2.CatalogChange) -> None:
         """Have the coordinator make a change; when this returns it is installed here as well."""
         coordinator = self._core.coordinator
@@ -138,6 +159,8 @@ class CatalogService(Wing):
         async with self._lock:
             for _ in range(ATTEMPTS):
                 await self._lead(may_have_run=proposed is not None)
+                if _is_decided(core.catalog, change):
+                    return True
                 if proposed is not None and core.catalog.version >= proposed.version:
                     if self._has(proposed):
                         return True
@@ -176,7 +199,11 @@ class CatalogService(Wing):
             catalog.check_types(schema)
             return catalog.with_map(schema, if_not_exists=change.create.if_not_exists)[0]
         if change.HasField("edits"):
-            return catalog.edited([_read_edit(edit) for edit in change.edits.edits])
+            edited = catalog.edited([_read_edit(edit) for edit in change.edits.edits])
+            if not change.edits.HasField("decides"):
+                return edited
+            forgotten = [decode_decided(each) for each in change.edits.forgets]
+            return edited.deciding(decode_decided(change.edits.decides), forgotten)
         return catalog.without_map(change.drop.name, if_exists=change.drop.if_exists)[0]
 
     async def _install_everywhere(self, catalog: Catalog) -> None:
@@ -354,6 +381,13 @@ class CatalogService(Wing):
     def _check(self, state: control_pb2.CatalogState) -> None:
         """Raises ProtocolError for a catalog that this member could not install."""
         self._new_stores(decode_catalog(state))
+
+
+def _is_decided(catalog: Catalog, change: control_pb2.CatalogChange) -> bool:
+    """Whether the transaction has committed already: its near member did not hear of it."""
+    return change.edits.HasField("decides") and (
+        decode_decided(change.edits.decides) in catalog.decided
+    )
 
 
 def _fill_edit(message: control_pb2.CatalogEdit, edit: Edit) -> None:

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from remuda.catalog.catalog import made_map, next_map
 from remuda.catalog.edits import DropMap, DropView, Edit, PutMap, PutView
-from remuda.catalog.own_numbers import OwnNumbers
+from remuda.catalog.own.numbers import OwnNumbers
 from remuda.catalog.temporary import PRESERVE, TemporaryTable, TemporaryTables
 from remuda.datatypes.schema import PG_TEMP, MapSchema
 from remuda.datatypes.sequences import initial

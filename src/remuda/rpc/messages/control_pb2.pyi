@@ -675,15 +675,27 @@ class CatalogEdit(_message.Message):
     def __init__(self, put_map: _Optional[_Union[_common_pb2.MapSchema, _Mapping]] = ..., drop_map: _Optional[str] = ..., put_view: _Optional[_Union[_common_pb2.ViewDefinition, _Mapping]] = ..., drop_view: _Optional[str] = ..., put_namespace: _Optional[_Union[_common_pb2.Namespace, _Mapping]] = ..., drop_namespace: _Optional[str] = ..., put_type: _Optional[_Union[_common_pb2.EnumType, _Mapping]] = ..., drop_type: _Optional[int] = ...) -> None: ...
 
 class CatalogEdits(_message.Message):
-    __slots__ = ("version", "edits")
+    __slots__ = ("version", "edits", "decides", "forgets")
     VERSION_FIELD_NUMBER: _ClassVar[int]
     EDITS_FIELD_NUMBER: _ClassVar[int]
+    DECIDES_FIELD_NUMBER: _ClassVar[int]
+    FORGETS_FIELD_NUMBER: _ClassVar[int]
     version: int
     edits: _containers.RepeatedCompositeFieldContainer[CatalogEdit]
-    def __init__(self, version: _Optional[int] = ..., edits: _Optional[_Iterable[_Union[CatalogEdit, _Mapping]]] = ...) -> None: ...
+    decides: DecidedTransaction
+    forgets: _containers.RepeatedCompositeFieldContainer[DecidedTransaction]
+    def __init__(self, version: _Optional[int] = ..., edits: _Optional[_Iterable[_Union[CatalogEdit, _Mapping]]] = ..., decides: _Optional[_Union[DecidedTransaction, _Mapping]] = ..., forgets: _Optional[_Iterable[_Union[DecidedTransaction, _Mapping]]] = ...) -> None: ...
+
+class DecidedTransaction(_message.Message):
+    __slots__ = ("began", "member")
+    BEGAN_FIELD_NUMBER: _ClassVar[int]
+    MEMBER_FIELD_NUMBER: _ClassVar[int]
+    began: int
+    member: int
+    def __init__(self, began: _Optional[int] = ..., member: _Optional[int] = ...) -> None: ...
 
 class CatalogState(_message.Message):
-    __slots__ = ("context", "version", "maps", "views", "outdated", "following_oid", "namespaces", "former_maps", "types", "undecided", "ballot")
+    __slots__ = ("context", "version", "maps", "views", "outdated", "following_oid", "namespaces", "former_maps", "types", "undecided", "ballot", "decided")
     CONTEXT_FIELD_NUMBER: _ClassVar[int]
     VERSION_FIELD_NUMBER: _ClassVar[int]
     MAPS_FIELD_NUMBER: _ClassVar[int]
@@ -695,6 +707,7 @@ class CatalogState(_message.Message):
     TYPES_FIELD_NUMBER: _ClassVar[int]
     UNDECIDED_FIELD_NUMBER: _ClassVar[int]
     BALLOT_FIELD_NUMBER: _ClassVar[int]
+    DECIDED_FIELD_NUMBER: _ClassVar[int]
     context: _common_pb2.Context
     version: int
     maps: _containers.RepeatedCompositeFieldContainer[_common_pb2.MapSchema]
@@ -706,7 +719,8 @@ class CatalogState(_message.Message):
     types: _containers.RepeatedCompositeFieldContainer[_common_pb2.EnumType]
     undecided: CatalogState
     ballot: Ballot
-    def __init__(self, context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., version: _Optional[int] = ..., maps: _Optional[_Iterable[_Union[_common_pb2.MapSchema, _Mapping]]] = ..., views: _Optional[_Iterable[_Union[_common_pb2.ViewDefinition, _Mapping]]] = ..., outdated: _Optional[bool] = ..., following_oid: _Optional[int] = ..., namespaces: _Optional[_Iterable[_Union[_common_pb2.Namespace, _Mapping]]] = ..., former_maps: _Optional[_Iterable[_Union[_common_pb2.MapSchema, _Mapping]]] = ..., types: _Optional[_Iterable[_Union[_common_pb2.EnumType, _Mapping]]] = ..., undecided: _Optional[_Union[CatalogState, _Mapping]] = ..., ballot: _Optional[_Union[Ballot, _Mapping]] = ...) -> None: ...
+    decided: _containers.RepeatedCompositeFieldContainer[DecidedTransaction]
+    def __init__(self, context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., version: _Optional[int] = ..., maps: _Optional[_Iterable[_Union[_common_pb2.MapSchema, _Mapping]]] = ..., views: _Optional[_Iterable[_Union[_common_pb2.ViewDefinition, _Mapping]]] = ..., outdated: _Optional[bool] = ..., following_oid: _Optional[int] = ..., namespaces: _Optional[_Iterable[_Union[_common_pb2.Namespace, _Mapping]]] = ..., former_maps: _Optional[_Iterable[_Union[_common_pb2.MapSchema, _Mapping]]] = ..., types: _Optional[_Iterable[_Union[_common_pb2.EnumType, _Mapping]]] = ..., undecided: _Optional[_Union[CatalogState, _Mapping]] = ..., ballot: _Optional[_Union[Ballot, _Mapping]] = ..., decided: _Optional[_Iterable[_Union[DecidedTransaction, _Mapping]]] = ...) -> None: ...
 
 class CatalogVote(_message.Message):
     __slots__ = ("context", "kind", "ballot", "value")

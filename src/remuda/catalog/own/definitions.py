@@ -1,0 +1,366 @@
+"""The definitions of one open transaction (decision 0109). Pure.
+
+``base`` is the catalog that they were bound to, ``own`` the same with their edits. The catalog that
+the transaction reads is a merge of three: an object that it has not touched is as others have made
+it since, and one that it has touched must be as it was. New maps are in the catalog of all already,
+under names that nobody sees; the edit that commits gives them their names.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from remuda.catalog.catalog import Catalog
+from remuda.catalog.edits import (
+    DropMap,
+    DropNamespace,
+    DropType,
+    DropView,
+    Edit,
+    PutMap,
+    PutNamespace,
+    PutType,
+    PutView,
+)
+from remuda.datatypes.schema import MADE_MARK, MapSchema, Namespace, ViewDefinition
+from remuda.errors import DuplicateMap, DuplicateObject, SerializationFailure
+
+_HINT: Final = "Run the transaction again."
+_HIDDEN: Final = re.compile(re.escape(MADE_MARK) + r" \d+ \d+ \d+ ")
+_OWN_VIEWS: Final = -(1 << 40)
+"""Ids of views that a transaction has made begin below: no other view has such a one."""
+
+
+def made_name(member: int, began: int, number: int, local: str) -> str:
+    """The name of a map until its transaction commits: of ``member``, begun at ``began``."""
+    return f"{MADE_MARK} {member} {began} {number} {local}"
+
+
+def is_made(schema: MapSchema) -> bool:
+    """Whether an open transaction has made the map."""
+    return schema.name.startswith(MADE_MARK)
+
+
+def as_named(text: str) -> str:
+    """A message, with the names of its maps as their transactions know them."""
+    return _HIDDEN.sub("", text)
+
+
+def maker_of(schema: MapSchema) -> tuple[int, int]:
+    """The near member of the transaction that has made a map, and when that began."""
+    _, member, began, _, _ = schema.name.split(" ", 4)
+    return int(member), int(began)
+
+
+@dataclass(frozen=True, eq=False)
+class OwnDefinitions:
+    """Two of these are equal only if they are the same object: plans depend on them."""
+
+    base: Catalog
+    own: Catalog
+    maps: frozenset[int] = frozenset()
+    """The ids of maps that the edits have made, changed or dropped."""
+    views: frozenset[int] = frozenset()
+    namespaces: frozenset[str] = frozenset()
+    made: frozenset[int] = frozenset()
+    """Of ``maps``, those that the transaction has made."""
+    altered: frozenset[int] = frozenset()
+    """Of the others, those whose rows have another form now: they cannot be read before COMMIT."""
+    first_oid: int = 0
+    """OIDs from here on were allotted to objects of the transaction, and to others by others."""
+    _merged: dict[int, Catalog] = field(default_factory=dict, repr=False)
+
+    @classmethod
+    def over_catalog(cls, catalog: Catalog) -> OwnDefinitions:
+        """None yet."""
+        return cls(catalog, catalog, first_oid=catalog.following_oid)
+
+    # --- what the transaction reads -------------------------------------------------------------
+
+    def over(self, now: Catalog) -> Catalog:
+        """The catalog of the transaction, when that of all is ``now``. Raises SerializationFailure
+        for an object that others have changed since, DuplicateMap and DuplicateObject for a name
+        that they have taken."""
+        if now.version == self.base.version:
+            return self.own
+        found = self._merged.get(now.version)
+        if found is None:
+            self._require_unchanged(now)
+            found = self._merge(now)
+            self._merged.clear()
+            self._merged[now.version] = found
+        return found
+
+    def _require_unchanged(self, now: Catalog) -> None:
+        base, own = self.base, self.own
+        for map_id in self.maps:
+            before = base.find_id(map_id)
+            if before != now.find_id(map_id):
+                schema = own.find_id(map_id) or before
+                raise _changed("map", schema.local if schema is not None else str(map_id))
+        before_views, now_views = _views(base), _views(now)
+        for view_id in self.views:
+            if view_id > 0 and before_views.get(view_id) != now_views.get(view_id):
+                raise _changed("view", before_views[view_id].local)
+        for view in own.views:
+            if view.view_id in self.views:
+                self._require_used(view, now)
+        touched = {s.name for s in base.maps if s.map_id in self.maps}
+        touched |= {view.name for view in base.views if view.view_id in self.views}
+        for view in now.views:
+            new = before_views.get(view.view_id) != view
+            if new and view.view_id not in self.views and touched.intersection(view.uses):
+                raise _changed("relation", min(touched.intersection(view.uses)))
+        for name in self.namespaces:
+            if _namespace(base, name) != _namespace(now, name):
+                raise _changed("schema", name)
+
+    def _require_used(self, view: ViewDefinition, now: Catalog) -> None:
+        """The relations that a view of the transaction reads are as they were."""
+        for name in view.uses:
+            schema, inner = self.own.find(name), self.own.find_view(name)
+            if schema is not None and schema.map_id in self.maps:
+                continue
+            if inner is not None and inner.view_id in self.views:
+                continue
+            if self.base.find(name) != now.find(name) or inner != now.find_view(name):
+                raise _changed("relation", name)
+
+    def _merge(self, now: Catalog) -> Catalog:
+        own = self.own
+        maps = [schema for schema in now.maps if schema.map_id not in self.maps]
+        maps += [schema for schema in own.maps if schema.map_id in self.maps]
+        views = [view for view in now.views if view.view_id not in self.views]
+        views += [view for view in own.views if view.view_id in self.views]
+        namespaces = [each for each in now.namespaces if each.name not in self.namespaces]
+        namespaces += [each for each in own.namespaces if each.name in self.namespaces]
+        taken: set[str] = set()
+        relations: list[MapSchema | ViewDefinition] = [*maps, *views]
+        for relation in relations:
+            if relation.name in taken:
+                raise DuplicateMap(f'relation "{relation.local}" already exists')
+            taken.add(relation.name)
+        found = replace(
+            now,
+            maps=tuple(maps),
+            views=tuple(views),
+            namespaces=tuple(namespaces),
+            following_oid=max(now.following_oid, own.following_oid),
+        )
+        for schema in found.maps:
+            found.check_namespace(schema.namespace)
+        _require_index_names([schema for schema in maps if not schema.internal], self.maps)
+        return found
+
+    # --- definitions ----------------------------------------------------------------------------
+
+    def with_edits(
+        self, now: Catalog, edits: Sequence[Edit], made: Collection[int] = ()
+    ) -> OwnDefinitions:
+        """The next value, of ``edits`` that were bound to ``over(now)``. Those of ``made`` are new
+        maps, which ``now`` has under their hidden names. Raises what ``Catalog.edited`` raises."""
+        before = self.over(now)
+        edited = before.edited(edits)
+        known = {view.view_id for view in before.views}
+        numbers = iter(range(min([_OWN_VIEWS, *known]) - 1, _OWN_VIEWS * 2, -1))
+        views = tuple(
+            view if view.view_id in known else replace(view, view_id=next(numbers))
+            for view in edited.views
+        )
+        maps = self.maps | _maps_of(before, edits) | frozenset(made)
+        mine = self.made | frozenset(made)
+        kept: list[MapSchema] = []
+        altered = set(self.altered)
+        for schema in edited.maps:
+            stored = now.find_id(schema.map_id)
+            if stored is not None and schema.map_id in maps:
+                if same_form(stored, schema) or schema.sequence is not None:
+                    schema = replace(schema, version=stored.version)  # noqa: PLW2901
+                    altered.discard(schema.map_id)
+                else:
+                    altered.add(schema.map_id)
+            kept.append(schema)
+        return replace(
+            self,
+            base=now,
+            own=replace(edited, version=now.version, maps=tuple(kept), views=views),
+            maps=maps,
+            views=self.views
+            | _views_of(before, edits)
+            | frozenset(view.view_id for view in views if view.view_id not in known),
+            namespaces=self.namespaces | _namespaces_of(before, edits),
+            made=mine,
+            altered=frozenset(altered - mine),
+            _merged={},
+        )
+
+    # --- COMMIT ---------------------------------------------------------------------------------
+
+    def decision(self, now: Catalog) -> tuple[Edit, ...]:
+        """The edits of ``now`` that make all definitions. Raises as ``over``."""
+        merged = self.over(now)
+        edits: list[Edit] = []
+        for map_id in sorted(self.maps):
+            before, after = now.find_id(map_id), merged.find_id(map_id)
+            if after is not None:
+                edits.append(PutMap(self._published(before, after)))
+            elif before is not None:
+                edits.append(DropMap(before.name))
+        known, merged_views = _views(now), _views(merged)
+        for view_id in sorted(self.views):
+            view, was = merged_views.get(view_id), known.get(view_id)
+            if view is None:
+                edits += [] if was is None else [DropView(was.name)]
+            elif was is None:
+                edits.append(PutView(replace(view, view_id=0, oid=self._old(view.oid))))
+            else:
+                edits.append(PutView(view))
+        oids = {each.oid for each in now.namespaces}
+        left = {each.oid for each in merged.namespaces}
+        for namespace in now.namespaces:
+            if namespace.name in self.namespaces and namespace.oid not in left:
+                edits.append(DropNamespace(namespace.name))
+        for namespace in merged.namespaces:
+            if namespace.name in self.namespaces:
+                oid = namespace.oid if namespace.oid in oids else 0
+                edits.append(PutNamespace(replace(namespace, oid=oid)))
+        return tuple(edits)
+
+    def _old(self, oid: int) -> int:
+        """An OID that the catalog has allotted, 0 for one that it must allot yet."""
+        return oid if oid < self.first_oid else 0
+
+    def _published(self, before: MapSchema | None, after: MapSchema) -> MapSchema:
+        """The schema of a map for the catalog of all."""
+        oids = set() if before is None else set(_oids(before))
+
+        def kept(oid: int) -> int:
+            return oid if oid in oids else self._old(oid)
+
+        indexes = set() if before is None else {index.index_id for index in before.indexes}
+        return replace(
+            after,
+            oid=kept(after.oid),
+            key_oid=kept(after.key_oid),
+            key_index_oid=kept(after.key_index_oid),
+            columns=tuple(replace(c, default_oid=kept(c.default_oid)) for c in after.columns),
+            checks=tuple(replace(check, oid=kept(check.oid)) for check in after.checks),
+            indexes=tuple(
+                replace(
+                    index,
+                    oid=kept(index.oid),
+                    constraint_oid=kept(index.constraint_oid),
+                    index_id=index.index_id if index.index_id in indexes else 0,
+                )
+                for index in after.indexes
+            ),
+        )
+
+    @property
+    def without_name(self) -> frozenset[int]:
+        """Maps that the transaction has made and given up again: nobody wants their rows."""
+        return frozenset(each for each in self.made if self.own.find_id(each) is None)
+
+
+def under_name(catalog: Catalog, map_id: int, name: str) -> OwnDefinitions:
+    """A map that a transaction has made, under a name for queries of the member itself."""
+    maps = tuple(
+        replace(each, name=name) if each.map_id == map_id else each for each in catalog.maps
+    )
+    own = frozenset({map_id})
+    return OwnDefinitions(catalog, replace(catalog, maps=maps), maps=own, made=own)
+
+
+def same_form(before: MapSchema, after: MapSchema) -> bool:
+    """Whether two schemas of a map differ in nothing that its rows, and plans over them, depend
+    on."""
+    return (
+        [(c.id, c.name, str(c.type), c.nullable) for c in before.columns]
+        == [(c.id, c.name, str(c.type), c.nullable) for c in after.columns]
+        and [c.generated for c in before.columns] == [c.generated for c in after.columns]
+        and before.checks == after.checks
+        and [i.index_id for i in before.uniques] == [i.index_id for i in after.uniques]
+    )
+
+
+def _changed(kind: str, name: str) -> SerializationFailure:
+    return SerializationFailure(
+        f'{kind} "{name}" was changed by others since the transaction has defined it or made use '
+        "of it",
+        hint=_HINT,
+    )
+
+
+def _views(catalog: Catalog) -> dict[int, ViewDefinition]:
+    return {view.view_id: view for view in catalog.views}
+
+
+def _namespace(catalog: Catalog, name: str) -> Namespace | None:
+    return next((each for each in catalog.namespaces if each.name == name), None)
+
+
+def _require_index_names(maps: Iterable[MapSchema], own: Collection[int]) -> None:
+    """Raises DuplicateObject for an index of ``own`` maps with the name of another one."""
+    named: dict[tuple[str, str], int] = {}
+    for schema in maps:
+        for index in schema.indexes:
+            place = (schema.namespace, index.name)
+            other = named.setdefault(place, schema.map_id)
+            if other != schema.map_id and (other in own or schema.map_id in own):
+                raise DuplicateObject(f'relation "{index.name}" already exists')
+
+
+def _maps_of(catalog: Catalog, edits: Iterable[Edit]) -> frozenset[int]:
+    found: set[int] = set()
+    for edit in edits:
+        match edit:
+            case PutMap(schema=schema) if schema.map_id:
+                found.add(schema.map_id)
+            case DropMap(name=name):
+                found.add(catalog.get(name).map_id)
+            case _:
+                continue
+    return frozenset(found)
+
+
+def _views_of(catalog: Catalog, edits: Iterable[Edit]) -> frozenset[int]:
+    found: set[int] = set()
+    for edit in edits:
+        match edit:
+            case PutView(view=view) if view.view_id:
+                found.add(view.view_id)
+            case DropView(name=name):
+                known = catalog.find_view(name)
+                found |= set() if known is None else {known.view_id}
+            case _:
+                continue
+    return frozenset(found)
+
+
+def _namespaces_of(catalog: Catalog, edits: Iterable[Edit]) -> frozenset[str]:
+    found: set[str] = set()
+    for edit in edits:
+        match edit:
+            case PutNamespace(namespace=namespace):
+                found.add(namespace.name)
+                found |= {n.name for n in catalog.namespaces if n.oid == namespace.oid}
+            case DropNamespace(name=name):
+                found.add(name)
+            case _:
+                continue
+    return frozenset(found)
+
+
+def defines_types(edits: Iterable[Edit]) -> bool:
+    return any(isinstance(edit, PutType | DropType) for edit in edits)
+
+
+def _oids(schema: MapSchema) -> Iterable[int]:
+    yield from (schema.oid, schema.key_oid, schema.key_index_oid)
+    yield from (column.default_oid for column in schema.columns)
+    yield from (check.oid for check in schema.checks)
+    for index in schema.indexes:
+        yield from (index.oid, index.constraint_oid)
