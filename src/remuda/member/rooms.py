@@ -143,6 +143,7 @@ class Rooms:
             maps=self.maps,
             changes=self.changes,
             committing=self.transactions,
+            catalog=self.catalog,
         )
         """Transactions of clients that are not committed yet."""
         self.advisory = AdvisoryService(core, peers)

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Final
 
+from remuda.catalog.own.definitions import OwnDefinitions
 from remuda.catalog.system_relations import DATABASE, OWNER
 from remuda.catalog.temporary import TemporaryTables
 from remuda.datatypes.schema import PG_TEMP
@@ -62,6 +63,8 @@ class ClientSession:
 
     temporary: TemporaryTables | None = None
     """They stay on the member that has the connection."""
+    definitions: OwnDefinitions | None = None
+    """Those of the open transaction, in the session as its statements see it."""
 
     def value(self, setting: Setting) -> str:
         name = setting.name.lower()
@@ -111,15 +114,16 @@ class ClientSession:
     def meaning(self) -> Meaning:
         """The parts of it that plans depend on."""
         temporary = self.temporary
-        if not self.values and temporary is None and self.database == DATABASE:
+        own = self.definitions
+        if not self.values and temporary is None and self.database == DATABASE and own is None:
             return PLAIN
         value = self.values.get("search_path")
         path = PLAIN.path if value is None else path_of(value)
         if temporary is None or temporary.names is None:
-            return Meaning(self.zone, path, None, self.database)
+            return Meaning(self.zone, path, None, self.database, own)
         if PG_TEMP not in path:
             path = (PG_TEMP, *path)
-        return Meaning(self.zone, path, temporary.names, self.database)
+        return Meaning(self.zone, path, temporary.names, self.database, own)
 
     @property
     def rows_max(self) -> int | None:
@@ -145,7 +149,7 @@ class ClientSession:
 
     def of(self, user: str, pid: int) -> ClientSession:
         """The same session, as that of a user and a connection."""
-        kept = self.defaults, self.numbers, self.temporary
+        kept = self.defaults, self.numbers, self.temporary, self.definitions
         return ClientSession(self.values, self.prepared, user, pid, DATABASE, *kept)
 
     def with_numbers(self, taken: Mapping[int, int]) -> ClientSession:

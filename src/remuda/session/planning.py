@@ -265,7 +265,7 @@ class Environment:
     def of(self, planned: PlannedQuery | PlannedInsert | PlannedChange) -> Environment:
         """The values to keep with a plan, to tell later whether it fits: the catalog and the
         statistics themselves would be kept alive for nothing."""
-        read = _maps_read(planned)
+        read = maps_read(planned)
         return replace(
             self,
             catalog=Catalog(self.catalog.version),
@@ -287,7 +287,7 @@ def bound(
     the statement attached."""
     if len(text) > STATEMENT_LENGTH_MAX:
         raise LimitExceeded(f"a statement has at most {STATEMENT_LENGTH_MAX} characters")
-    zone, path, _, database = meaning
+    zone, path, _, database, _ = meaning
     plain = None if types else literal_insert(text, catalog, zone, path)
     if plain is not None:
         return plain
@@ -572,7 +572,7 @@ def _source(statement: PlannedQuery | PlannedInsert | PlannedChange) -> PlannedQ
     return statement if isinstance(statement, PlannedQuery) else statement.source
 
 
-def _maps_read(statement: PlannedQuery | PlannedInsert | PlannedChange) -> set[int]:
+def maps_read(statement: PlannedQuery | PlannedInsert | PlannedChange) -> set[int]:
     """Those of recursive CTEs and of an answer by RETURNING included."""
     pending = [_source(statement)]
     if isinstance(statement, PlannedChange) and statement.answer is not None:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
+from remuda.catalog.own.definitions import OwnDefinitions
 from remuda.catalog.system_relations import DATABASE
 from remuda.catalog.temporary import TemporaryNames
 from remuda.datatypes.times.session_zones import UTC, zone_name
@@ -22,16 +23,20 @@ from remuda.sql.scope.resolution import DEFAULT_PATH, path_of
 from remuda.sql.text.suggest import did_you_mean
 
 USER: Final = "$user"
+TRANSACTIONAL: Final = "transactional"
+"""Of ``definitions_in_transactions``: the COMMIT makes them."""
 
 
 class Meaning(NamedTuple):
     """The settings of a session that plans depend on. ``path``: the schemas in which names are
-    searched, ``$user`` for the one called as the user; ``database``: its name for the session."""
+    searched, ``$user`` for the one called as the user; ``database``: its name for the session;
+    ``definitions``: those of the transaction."""
 
     zone: str = UTC
     path: tuple[str, ...] = DEFAULT_PATH
     temporary: TemporaryNames | None = None
     database: str = DATABASE
+    definitions: OwnDefinitions | None = None
 
     def of(self, user: str) -> Meaning:
         """With the name of the user in the path."""
@@ -266,8 +271,9 @@ _SETTINGS: Final = (
         "definitions_in_transactions",
         "refuse",
         "what a definition does between BEGIN and COMMIT: it is refused; or it commits the changes "
-        "before it, takes effect at once, and the transaction begins anew",
-        _only("refuse", "commit"),
+        "before it, takes effect at once, and the transaction begins anew; or it takes effect with "
+        "the COMMIT",
+        _only("refuse", "commit", TRANSACTIONAL),
     ),
     Setting("default_tablespace", "", "maps are in no tablespace", _only("", "pg_default")),
     Setting(

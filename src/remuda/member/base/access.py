@@ -13,6 +13,7 @@ from dataclasses import replace
 from typing import Final
 
 from remuda.catalog.catalog import Catalog
+from remuda.catalog.own.definitions import OwnDefinitions
 from remuda.catalog.users import ALL, Role, User, differing, lacking
 from remuda.errors import InsufficientPrivilege, NotSupported, UndefinedObject
 from remuda.member.base.call import Call
@@ -21,7 +22,7 @@ from remuda.rpc.messages import user_pb2
 from remuda.rpc.messages.user_pb2 import RpcType
 from remuda.session.planning import Planned, needs
 from remuda.session.privileges import Need, check_needs, visible
-from remuda.sql.scope.statements import PrivilegeStatement
+from remuda.sql.scope.statements import PrivilegeStatement, SessionStatement
 from remuda.sql.trees.session import NO_ROLE, ROLE, SessionTree, SetTree
 
 REREAD_INTERVAL: Final = 1.0
@@ -110,11 +111,13 @@ class Access:
         if self.active and name and not self.owns(name, owner):
             raise lacking(name, Role.ADMIN, ALL)
 
-    def check(self, name: str, found: Planned) -> None:
-        """Raises InsufficientPrivilege when the user may not run this statement."""
+    def check(self, name: str, found: Planned, own: OwnDefinitions | None = None) -> None:
+        """Raises InsufficientPrivilege when the user may not run this statement. ``own``: the
+        definitions of its transaction."""
         user = self.user(name)
-        if user is not None:
-            check_needs(user, needs(found, self._catalog()))
+        if user is not None and not isinstance(found, SessionStatement):
+            catalog = self._catalog()
+            check_needs(user, needs(found, catalog if own is None else own.over(catalog)))
 
     def compare(self, name: str, found: PrivilegeStatement) -> str:
         """GRANT and REVOKE change no file: they succeed where it says already what they ask for.
@@ -140,8 +143,12 @@ class Access:
                     raise differing(known.name, role, scope, found.tag)
         return found.tag
 
-    def catalog(self, name: str) -> Catalog:
-        """What of the catalog the user may see."""
+    def catalog(self, name: str, own: OwnDefinitions | None = None) -> Catalog:
+        """The part of the catalog that the user may see; ``own``: the definitions of the user's
+        transaction. Raises as ``OwnDefinitions.over``."""
+        if own is not None:
+            over, user = own.over(self._catalog()).shown, self.user(name)
+            return over if user is None else visible(over, user)
         catalog, user = self._catalog().shown, self.user(name)
         if user is None or self._file is None:
             return catalog

@@ -10,6 +10,7 @@ from functools import partial
 from typing import Any, TypeVar
 
 from remuda.catalog.catalog import Catalog
+from remuda.catalog.own.definitions import is_made
 from remuda.config import MemberConfig, read_labels
 from remuda.datatypes.schema import MapSchema
 from remuda.datatypes.timestamp import FOREVER, LOGICAL_BITS, HybridClock
@@ -429,8 +430,9 @@ class Core:
         """The schema of a map that a client names. ``map_id`` and ``version`` are what the client
         believes (0 = nothing). Raises UndefinedMap, SchemaChanged; NoLease and MemberNotReady if
         another member may know the map."""
-        try:
-            schema = self.catalog.get(name)
+        own = self.catalog.find_id(map_id) if map_id else None
+        try:  # only its transaction has another name for a map that it has made
+            schema = own if own is not None and is_made(own) else self.catalog.get(name)
         except UndefinedMap:
             self.catalog_news.require()
             raise

@@ -271,17 +271,15 @@ class Backend:
         if self._dismissed(text):
             return
         self._core.require_serving()
-        services, client = self._services, self._client
+        services = self._services
         prepared = await services.preparing.prepare(
-            text, types, client.session, self._outlet.user, self._declared.columns
+            text, types, self._settings, self._outlet.user, self._declared.columns
         )
         self._perform(self._machine.prepared(prepared))
         self._outlet.advance()
 
     async def _look(self, text: str) -> None:
-        manner = await self._services.preparing.manner(
-            text, self._outlet.user, self._settings.meaning
-        )
+        manner = await self._services.preparing.manner(text, self._outlet.user, self._settings)
         self._perform(self._machine.looked(manner))
         self._outlet.advance()
 

@@ -23,6 +23,7 @@ from remuda.member.base.core import Core
 from remuda.member.postgres.portals import QUERY_PLAN, fields_of
 from remuda.member.postgres.turn_forms import TurnForms
 from remuda.member.sessions.statement import PlanTypes, parameter_types
+from remuda.member.sessions.transaction_definitions import DEFINITIONS, are_transactional
 from remuda.member.statements.plans import Plans
 from remuda.postgres.catalog_values import catalog_oid
 from remuda.postgres.messages import Bind
@@ -119,7 +120,7 @@ class Preparing:
             return Prepared("", Manner.SESSION, oids, None, None)
         declared_types = [enums.get(oid) or declared_type(oid) for oid in sent]
         found, by = await self._planned(text, declared_types, user, session.meaning)
-        self._core.access.check(user, found)
+        self._core.access.check(user, found, session.definitions)
         types = parameter_types(found)
         if len(types) < MANY_VALUES:
             read_as, shown_oids = _oids(types, oids)
@@ -129,7 +130,7 @@ class Preparing:
         fields = None if columns is None else fields_of(columns)
         planning = Planning(text, by, types, read_as, columns)
         by_key = isinstance(found, PlannedQuery) and found.point is not None
-        return Prepared(text, manner_of(found), shown_oids, fields, planning, by_key)
+        return Prepared(text, manner_of(found, session), shown_oids, fields, planning, by_key)
 
     def _enums(self) -> dict[int, SqlType]:
         """The types of users by their OIDs. Values of them are read as the plan says."""
@@ -139,12 +140,13 @@ class Preparing:
             found[enum.array_oid] = array(enum_of(enum))
         return found
 
-    async def manner(self, text: str, user: str, meaning: Meaning) -> Manner:
+    async def manner(self, text: str, user: str, session: ClientSession) -> Manner:
         """Raises what planning raises."""
         if is_blank(text):
             return Manner.SESSION
+        meaning = session.meaning
         found = await self._plans.plan(text, None, local=False, user=user, meaning=meaning)
-        return manner_of(found)
+        return manner_of(found, session)
 
     async def _planned(
         self, text: str, declared: list[SqlType | None], user: str, meaning: Meaning
@@ -233,7 +235,8 @@ class Preparing:
             case ShowStatement(kind=ShowKind.INDEXES):
                 return INDEX_COLUMNS
             case ShowStatement():
-                columns, _ = shown(found, self._core.access.catalog(user))
+                seen = self._core.access.catalog(user, session.definitions)
+                columns, _ = shown(found, seen)
             case SessionStatement(ShowSettingTree(name=None)):
                 return _SETTINGS
             case SessionStatement(ShowSettingTree(name=str(name))):
@@ -290,7 +293,7 @@ def _fits(declared: SqlType | None, inferred: SqlType) -> bool:
     return declared.kind is inferred.kind or (declared.is_text and inferred.is_text)
 
 
-def manner_of(found: Planned) -> Manner:
+def manner_of(found: Planned, session: ClientSession) -> Manner:
     match found:
         case PlannedQuery() | PlannedInsert() | PlannedChange() | PlannedExplain():
             return Manner.ROWS
@@ -310,5 +313,7 @@ def manner_of(found: Planned) -> Manner:
             return Manner.SESSION
         case PrivilegeStatement() | LockStatement():
             return Manner.SESSION
+        case _ if isinstance(found, DEFINITIONS) and are_transactional(session):
+            return Manner.ROWS
         case _:
             return Manner.OUTSIDE

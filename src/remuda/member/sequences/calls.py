@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from remuda.catalog.catalog import Catalog
-from remuda.catalog.own_numbers import OwnNumbers
+from remuda.catalog.own.numbers import OwnNumbers
 from remuda.catalog.pg_objects import relations
 from remuda.datatypes.schema import PG_TEMP, MapSchema, full_name, prefix
 from remuda.datatypes.sequences import NumberBlock
@@ -164,7 +164,8 @@ class _Work:
 
     def named(self, call: SequenceCall, name: object) -> MapSchema:
         """By its OID, or by its name as text. Raises InsufficientPrivilege."""
-        seen = self.core.access.catalog(self.statement.user)
+        own = self.statement.session.definitions
+        seen = self.core.access.catalog(self.statement.user, own)
         every = self.statement.with_temporary_names(seen)
         found = _by_oid(every, name) if isinstance(name, int) else _by_name(every, str(name))
         if found is None:

@@ -15,6 +15,7 @@ from remuda.errors import ConnectionBroken, NotSupported
 from remuda.member.notifications.pending import PendingNotifications
 from remuda.member.notifications.service import Notifications
 from remuda.member.sessions.statement import Client, Statement
+from remuda.member.sessions.transaction_definitions import notifies
 from remuda.rpc.client_channel import ClientChannel
 from remuda.session.planning import PlannedQuery
 from remuda.sql.scope.statements import NotifyCall
@@ -51,6 +52,7 @@ class NotificationStatements:
                 pending.own.choose(Unlisten(channel), savepoints)
                 tag = "UNLISTEN"
             case NotifyTree(channel, payload):
+                _check_no_definitions(statement)
                 pending.own.notify(checked(channel, payload), savepoints)
                 tag = "NOTIFY"
         if statement.transaction is None:
@@ -65,6 +67,7 @@ class NotificationStatements:
         calls = [effect for effect in found.effects if isinstance(effect, NotifyCall)]
         if not calls:
             return
+        _check_no_definitions(statement)
         pending, savepoints = self._pending(statement, self._client(statement))
         for batch in rows:
             given = [batch[call.column].to_pylist() for call in calls]
@@ -110,3 +113,10 @@ class NotificationStatements:
         client = self._client_of(channel)
         if client is not None:
             self._service.end(client.inbox)
+
+
+def _check_no_definitions(statement: Statement) -> None:
+    """Raises ActiveTransaction: the commit of the entries could be done, and that of the
+    definitions refused."""
+    if statement.transaction is not None and statement.transaction.definitions is not None:
+        raise notifies()

@@ -8,11 +8,13 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Final
 
+from remuda.catalog.own.definitions import OwnDefinitions
 from remuda.catalog.temporary import TemporaryTables
 from remuda.datatypes.schema import MapSchema
 from remuda.datatypes.timestamp import FOREVER
 from remuda.datatypes.values import PhysicalValue
 from remuda.errors import (
+    ActiveTransaction,
     FailedTransaction,
     LimitExceeded,
     ReadOnlyTransaction,
@@ -90,6 +92,12 @@ class OpenTransaction:
     """The client's session since it was changed in the transaction; None: it was not."""
     kept: list[tuple[str, TemporaryTables | None]] = field(default_factory=list)
     """The session's temporary tables at each savepoint, by the names of these."""
+    definitions: OwnDefinitions | None = None
+    """Those that its COMMIT makes; None: there are none."""
+    made_maps: bool = False
+    """Whether it may have left maps without names."""
+    definitions_at: list[OwnDefinitions | None] = field(default_factory=list)
+    """At each savepoint."""
     follows_definition: bool = False
     """Whether a definition has committed the changes that its client made before it, in a block
     that has not ended since."""
@@ -153,6 +161,7 @@ class OpenTransaction:
             defaults=session.defaults,
             numbers=session.numbers,
             temporary=session.temporary,
+            definitions=self.definitions,
         )
 
     def check(self) -> None:
@@ -184,6 +193,7 @@ class OpenTransaction:
         reads = self.isolation is Isolation.SERIALIZABLE and self.reads.count
         held = self.locked or self.checked_since or self.locked_since or self.pessimistic
         rest = self.implicit or self.notifications is not None or self.bulk is not None
+        rest = rest or self.definitions is not None
         return not (self.writes.count or self.kept or reads or held or rest)
 
     def writes_in_bulk(self, bulk: BulkWrite) -> None:
@@ -214,10 +224,28 @@ class OpenTransaction:
         del self.kept[place + (not ends) :]
         return found
 
+    def defines(self, definitions: OwnDefinitions) -> None:
+        """From now on its statements see these. Raises NotSupported if it writes in bulk."""
+        self._check_alone()
+        self.definitions = definitions
+
+    def makes_maps(self) -> None:
+        """Its member looks for those that are left when it ends. Raises as ``defines``."""
+        self._check_alone()
+        self.made_maps = True
+
+    def savepoint(self, name: str) -> None:
+        """A place to go back to. LimitExceeded."""
+        self.writes.savepoint(name)
+        self.definitions_at.append(self.definitions)
+
     def roll_back_to(self, name: str) -> None:
         """To a savepoint; what had failed since is forgiven. UndefinedSavepoint."""
         self.writes.rollback_to(name)
-        self.cursors.rolled_back_to(len(self.writes.savepoints))
+        kept = len(self.writes.savepoints)
+        self.definitions = self.definitions_at[kept - 1]
+        del self.definitions_at[kept:]
+        self.cursors.rolled_back_to(kept)
         if self.notifications is not None:
             self.notifications.own.rolled_back_to(len(self.writes.savepoints))
         if self.state is State.MARKED_ROLLBACK:
@@ -226,6 +254,7 @@ class OpenTransaction:
     def release(self, name: str) -> None:
         """Forget a savepoint. UndefinedSavepoint."""
         self.writes.release(name)
+        del self.definitions_at[len(self.writes.savepoints) :]
         self.cursors.released(len(self.writes.savepoints))
         if self.notifications is not None:
             self.notifications.own.released(len(self.writes.savepoints))
@@ -317,11 +346,20 @@ class OpenTransaction:
         entries: Mapping[Key, Row | None],
         since: int,
         keeps: bool = False,
+        *,
+        made: bool = False,
     ) -> None:
-        """All entries or none. ``keeps``: see ``Written``. Raises LimitExceeded, FailedTransaction,
-        UndefinedTransaction if it has ended meanwhile, SerializationFailure for a map that was
-        altered since the last write, NotSupported if it writes in bulk."""
+        """All entries or none. ``keeps``: see ``Written``; ``made``: to a map that its next
+        definitions name. Raises LimitExceeded, FailedTransaction, UndefinedTransaction if it has
+        ended meanwhile, SerializationFailure for a map that was altered since the last write,
+        ActiveTransaction for a map that others see, beside definitions, NotSupported if it writes
+        in bulk."""
         self._check_active()
+        if self.definitions is not None and not made and map_id not in self.definitions.made:
+            raise ActiveTransaction(
+                "a transaction with definitions writes to tables that it has made only",
+                hint="Write to the others before BEGIN, or after COMMIT.",
+            )
         if self.bulk is not None:
             self._check_alone()
         own = self.writes.maps.get(map_id)

@@ -5,7 +5,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from remuda.datatypes.schema import PG_TEMP
+from remuda.catalog.own.definitions import as_named
+from remuda.datatypes.schema import MADE_MARK, PG_TEMP
 from remuda.errors import (
     JobAborted,
     MemberGivenUp,
@@ -105,4 +106,4 @@ def told(statement: Statement, error: RemudaError) -> RemudaError:
     if error.subject is not None and error.subject.namespace == PG_TEMP:
         listed = statement.temporary_schema()
         error = error.about(replace(error.subject, namespace=listed))
-    return error
+    return error.saying(as_named(error.message)) if MADE_MARK in error.message else error

@@ -97,9 +97,9 @@ class TransactionRequests:
         else:
             found.check()
             if action == user_pb2.TransactionSavepoint.SET:
-                found.writes.savepoint(message.name)
+                found.savepoint(message.name)
             else:
-                found.writes.release(message.name)
+                found.release(message.name)
         request.reply(RpcType.TRANSACTION_SAVEPOINT, status_of(found))
 
     def on_suspend(self, request: Request) -> None:

@@ -7,6 +7,7 @@ from remuda.member.base.peers import Peers
 from remuda.member.base.wing import Requests, Routes, Wing
 from remuda.member.maps.changes import MapChanges
 from remuda.member.maps.maps import Maps
+from remuda.member.membership.catalog_service import CatalogService
 from remuda.member.membership.membership import Membership
 from remuda.member.sessions.committing import Committing
 from remuda.member.sessions.keys import KeyReader
@@ -29,9 +30,10 @@ class TransactionService(Wing):
         maps: Maps,
         changes: MapChanges,
         committing: Committing,
+        catalog: CatalogService,
     ) -> None:
         self.keys = KeyReader(maps)
-        self.sessions = TransactionSessions(core, membership, committing, self.keys)
+        self.sessions = TransactionSessions(core, membership, committing, self.keys, catalog)
         self.pins = TransactionPins(core, peers, self.sessions)
         openings = Openings(core, self.sessions)
         served = TransactionMaps(core, maps, self.sessions, self.keys, openings)
@@ -50,6 +52,7 @@ class TransactionService(Wing):
 
     def start(self) -> None:
         self.pins.start()
+        self.sessions.definitions.begin()
 
     def gauges(self) -> dict[str, int]:
         return {"transactions": len(self.sessions)}

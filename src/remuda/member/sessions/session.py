@@ -26,12 +26,14 @@ from remuda.errors import (
     UndefinedTransaction,
 )
 from remuda.member.base.core import Core
+from remuda.member.membership.catalog_service import CatalogService
 from remuda.member.membership.membership import Membership
 from remuda.member.metrics.traces import Traces
 from remuda.member.sessions.committing import Committing
 from remuda.member.sessions.keys import KeyReader
 from remuda.member.sessions.open_transaction import BLIND, OpenTransaction
 from remuda.member.sessions.snapshots import Snapshots, same_row
+from remuda.member.sessions.transaction_definitions import TransactionDefinitions
 from remuda.member.state.clients import described
 from remuda.member.state.transaction_sets import ReadSet, Write
 from remuda.query.ids import QueryId
@@ -53,13 +55,19 @@ class TransactionSessions:
     """The open transactions of this member's clients."""
 
     def __init__(
-        self, core: Core, membership: Membership, committing: Committing, keys: KeyReader
+        self,
+        core: Core,
+        membership: Membership,
+        committing: Committing,
+        keys: KeyReader,
+        catalog: CatalogService,
     ) -> None:
         self._core = core
         self._keys = keys
         self.snapshots = Snapshots(core, membership, keys)
         self._committing = committing
         self._open: dict[str, OpenTransaction] = {}
+        self.definitions = TransactionDefinitions(core, catalog, self._open.__contains__)
         self._ended: OrderedDict[str, RemudaError | None] = OrderedDict()
         """By id, the latest last: why others ended it; None: its client did."""
         self._timer: asyncio.TimerHandle | None = None
@@ -159,6 +167,8 @@ class TransactionSessions:
             self._committing.locks.release(transaction.id)
         if self._open.pop(transaction.name, None) is None:
             return
+        if transaction.made_maps:
+            self.definitions.ended()
         if self._core.traces is not None and not transaction.implicit:
             self._trace(self._core.traces, transaction, cause or error)
         self._ended[transaction.name] = cause
@@ -218,12 +228,23 @@ class TransactionSessions:
             left = until - self._core.world.clock.monotonic()
             return await transaction.bulk.commit(None if left == float("inf") else max(left, 0.0))
         writes: list[Write] = []
+        own = transaction.definitions
         for map_id, version, key, written in transaction.writes.entries():
+            if own is not None and map_id in own.without_name:
+                continue
             writes.append(made(Write, (map_id, version, key, written.row, None, written.keeps)))
             if len(writes) % _LISTED_PER_STEP == 0:  # nobody changes them any more
                 await asyncio.sleep(0)
         if transaction.notifications is not None:
             writes += await transaction.notifications.prepared()
+        at = await self._commit_rows(transaction, writes, until)
+        if own is not None:
+            await self.definitions.decide(transaction)
+        return at
+
+    async def _commit_rows(
+        self, transaction: OpenTransaction, writes: list[Write], until: float
+    ) -> int | None:
         if not writes:
             if transaction.locks_reads:  # each key was read when it was locked: locks may be lost
                 await self._unchanged_until(transaction)

@@ -20,6 +20,11 @@ from remuda.member.sessions.cursor_statements import CursorStatements
 from remuda.member.sessions.open_transaction import OpenTransaction
 from remuda.member.sessions.session import TransactionSessions
 from remuda.member.sessions.statement import Client, Statement
+from remuda.member.sessions.transaction_definitions import (
+    DEFINITIONS,
+    are_transactional,
+    check_altered,
+)
 from remuda.rpc.client_channel import ClientChannel
 from remuda.rpc.messages import user_pb2
 from remuda.session.client_session import ClientSession
@@ -81,10 +86,6 @@ _STATES: Final = {
     State.SUSPENDED: user_pb2.SUSPENDED,
     State.MARKED_ROLLBACK: user_pb2.MARKED_ROLLBACK,
 }
-_DEFINITIONS: Final = (
-    CatalogStatement, CreateMapStatement, CreateAsStatement, CreateIndexStatement,
-    DropIndexStatement, TruncateStatement,
-)  # fmt: skip
 
 
 def status_of(transaction: OpenTransaction | None) -> user_pb2.TransactionStatus:
@@ -222,7 +223,9 @@ class TransactionStatements:
             case PlannedQuery() | PlannedInsert() | PlannedChange() | CopyStatement():
                 self._check_write(transaction, found)
             case _:
-                if not _is_temporary(statement, found):
+                if not _is_temporary(statement, found) and not self._defines(
+                    statement, transaction, found
+                ):
                     await self._commit_before(statement, transaction, found)
                     return
         if statement.local or statement.partitions is not None:
@@ -230,8 +233,20 @@ class TransactionStatements:
                 "reads of some partitions take no part in transactions",
                 hint="Read all partitions, or read outside of the transaction.",
             )
+        if transaction.definitions is not None and transaction.definitions.altered:
+            check_altered(transaction.definitions, found)
         statement.locking = isinstance(found, PlannedQuery) and found.locking
         statement.read_timestamp = await self._sessions.read_at(transaction)
+
+    @staticmethod
+    def _defines(statement: Statement, transaction: OpenTransaction, found: Planned) -> bool:
+        """Whether a definition becomes a part of its transaction. Raises ReadOnlyTransaction."""
+        if not isinstance(found, DEFINITIONS) or not are_transactional(statement.session):
+            return False
+        if isinstance(found, CreateIndexStatement | DropIndexStatement) and found.concurrently:
+            raise _outside(f"{_name(found)} CONCURRENTLY")
+        transaction.check_writable(_name(found))
+        return True
 
     async def _commit_before(
         self, statement: Statement, transaction: OpenTransaction, found: Planned
@@ -241,7 +256,7 @@ class TransactionStatements:
         ``check_writable`` and of the commit, and ActiveTransaction."""
         what = _name(found)
         setting = SETTINGS["definitions_in_transactions"]
-        if not isinstance(found, _DEFINITIONS):
+        if not isinstance(found, DEFINITIONS):
             raise _outside(what)
         if statement.session.value(setting) != "commit":
             raise _outside(what, definition=True)
@@ -449,7 +464,7 @@ class TransactionStatements:
         match tree:
             case SavepointTree(name=name):
                 transaction.check()
-                transaction.writes.savepoint(name)
+                transaction.savepoint(name)
                 transaction.kept.append((name, session.temporary))
                 return Ended("SAVEPOINT")
             case ReleaseTree(name=name):
@@ -558,7 +573,7 @@ def _outside(what: str, *, definition: bool = False) -> ActiveTransaction:
     return ActiveTransaction(
         f"{what} cannot run inside a transaction block",
         hint="It takes effect at once and cannot be rolled back: run it before BEGIN, or after "
-        "COMMIT; or SET definitions_in_transactions = 'commit'."
+        "COMMIT; or SET definitions_in_transactions = 'transactional' or 'commit'."
         if definition
         else "Run it before BEGIN, or after COMMIT.",
     )

@@ -122,7 +122,7 @@ class SnapshotMaking:
         clocks = await self._cuts.clocks()
         floor = max([task.cut, *(answer.version for answer in clocks.values())])
         now = core.world.clock.wall_micros()
-        before = self._trunk
+        before, decided = self._trunk, core.catalog.decided
         known, version = await self._storage.work(
             lambda store, _: _begin(store, name, floor, now, before)
         )
@@ -135,6 +135,11 @@ class SnapshotMaking:
                 manifest = await self._base(task, await self._timestamp(task))
             if core.view.number != view.number:
                 raise ViewChanged("the members changed while a snapshot was made")
+            if core.catalog.decided != decided:
+                # The rows of its tables may be above the timestamp, and the tables in the manifest.
+                raise TransientError(
+                    "a transaction with definitions has committed while a snapshot was made"
+                )
             task.check()
             manifest, digest = await self._storage.work(
                 lambda store, key: _finish(

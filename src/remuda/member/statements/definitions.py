@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import logging
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import replace
 from itertools import count
 from typing import Any, Final, TypeAlias
 
 from remuda.catalog.catalog import Catalog
-from remuda.catalog.edits import Edit, PutMap
+from remuda.catalog.edits import DropMap, Edit, PutMap
 from remuda.catalog.indexes import continued, with_index, without_index
 from remuda.datatypes.schema import PG_TEMP, MapSchema, prefix
 from remuda.datatypes.values import PhysicalValue, arrays_to_rows
@@ -20,6 +20,11 @@ from remuda.member.membership.catalog_service import CatalogService
 from remuda.member.queries.queries import Queries
 from remuda.member.sequences.states import NewState, Sequences
 from remuda.member.sessions.statement import Statement
+from remuda.member.sessions.transaction_definitions import (
+    TransactionDefinitions,
+    are_transactional,
+    refused,
+)
 from remuda.member.state.log import fields
 from remuda.member.statements.index_service import IndexService
 from remuda.member.statements.initiated_queries import INTERNAL_PAGE_ROWS, Runs
@@ -39,6 +44,7 @@ from remuda.sql.scope.statements import (
     DropIndexStatement,
     InsertStatement,
     NumbersFrom,
+    TruncateStatement,
     Verification,
 )
 
@@ -81,7 +87,11 @@ class Definitions:
         insert: Insert,
         change: Change,
         temporary: TemporaryChanges,
+        in_transactions: TransactionDefinitions,
+        truncate: Callable[[Statement, MapSchema], Awaitable[object]],
     ) -> None:
+        self._truncate = truncate
+        self._in_transactions = in_transactions
         self._sequences = sequences
         self._core = core
         self._queries = queries
@@ -104,6 +114,10 @@ class Definitions:
             case CreateMapStatement(schema) if schema.temporary:
                 self._temporary.create(statement, schema, found.on_commit)
                 tag = "CREATE TABLE"
+            case CreateMapStatement(schema, if_not_exists) if _own(statement):
+                if not (if_not_exists and self._exists(statement, schema)):
+                    await self._define(statement, [PutMap(schema)])
+                tag = "CREATE TABLE"
             case CreateMapStatement(schema, if_not_exists):
                 await self._catalog.create(schema, if_not_exists=if_not_exists)
                 tag = "CREATE TABLE"
@@ -119,6 +133,9 @@ class Definitions:
             case CreateIndexStatement(schema) if schema.temporary:
                 await self._define_own(_with_index(found), statement)
                 tag = "CREATE INDEX"
+            case CreateIndexStatement() if _own(statement):
+                await self._index_own(found, statement)
+                tag = "CREATE INDEX"
             case CreateIndexStatement():
                 await self.create_index(found, statement)
                 tag = "CREATE INDEX"
@@ -133,8 +150,104 @@ class Definitions:
         verification finds: then the catalog is as it was."""
         if not found.edits:
             return
+        if _own(statement):
+            await self._change_own(found, statement)
+            return
         begun = await self._changed(found, statement)
         await self.set_numbers([each for each in found.numbers if each not in begun])
+
+    # --- in a transaction, which makes them when it commits (decision 0109) -------------------
+
+    def _seen(self, statement: Statement) -> Catalog:
+        """The catalog of its transaction."""
+        transaction, catalog = statement.transaction, self._core.catalog
+        own = None if transaction is None else transaction.definitions
+        return catalog if own is None else own.over(catalog)
+
+    def _exists(self, statement: Statement, schema: MapSchema) -> bool:
+        return self._seen(statement).find(schema.name) is not None
+
+    async def _define(
+        self, statement: Statement, edits: Sequence[Edit], version: int | None = None
+    ) -> None:
+        transaction = statement.transaction
+        assert transaction is not None
+        if version is None:
+            version = self._core.catalog.version
+        settled = settled_edits(edits, statement.started)
+        await self._in_transactions.define(transaction, settled, version)
+
+    async def _change_own(self, found: CatalogStatement, statement: Statement) -> None:
+        """Raises ActiveTransaction for what looks at rows that others see."""
+        transaction = statement.transaction
+        assert transaction is not None
+        before = self._seen(statement)
+        made = transaction.definitions.made if transaction.definitions is not None else ()
+        changed = [edit.schema.map_id for edit in found.edits if isinstance(edit, PutMap)]
+        others = any(before.find_id(each) and each not in made for each in changed if each)
+        if others and (found.verify or found.fill or found.finally_):
+            raise refused(f"{found.tag} that looks at the rows of a table")
+        await self._define(statement, _with_own_sequences(found, before, made), found.version)
+        await self._set_own_numbers(found.numbers, statement)
+        for text in found.fill:
+            meaning = transaction.session(statement.sent).meaning
+            await self._fill_columns(text, statement, meaning)
+        await self._follow_own(found.filled, statement)
+        for each in found.verify:
+            meaning = transaction.session(statement.sent).meaning
+            await self._verify(each, statement, meaning)
+        await self._follow_own(found.finally_, statement)
+
+    async def _follow_own(self, edits: Sequence[Edit], statement: Statement) -> None:
+        """The next step of a definition. A map of the transaction may have another number since the
+        first step."""
+        following: list[Edit] = []
+        for edit in edits:
+            assert isinstance(edit, PutMap), "the first edits do everything else"
+            now = self._seen(statement).get(edit.schema.name)
+            wanted = replace(edit.schema, map_id=now.map_id)
+            following.append(PutMap(continued(now, wanted)))
+        if following:
+            await self._define(statement, following)
+
+    async def _set_own_numbers(self, numbers: Sequence[NumbersFrom], statement: Statement) -> None:
+        for each in numbers:
+            schema = self._seen(statement).find(each.name)
+            if schema is not None:
+                await self._sequences.set(schema.map_id, NewState(each.value, each.is_called))
+
+    async def truncate(self, found: TruncateStatement, statement: Statement) -> None:
+        """TRUNCATE of one table. In a transaction that makes it with its commit, a new map comes in
+        its place."""
+        if found.schema.temporary or not _own(statement):
+            await self._truncate(statement, found.schema)
+            await self.set_numbers(found.numbers, statement)
+            return
+        edits = DropMap(found.schema.name), PutMap(replace(found.schema, map_id=0))
+        version = self._core.catalog.version
+        if self._seen(statement).find(found.schema.name) != found.schema:
+            raise SchemaChanged("the catalog was changed by another statement meanwhile")
+        whole = CatalogStatement(TRUNCATED, version, edits, numbers=found.numbers)
+        await self._change_own(whole, statement)
+
+    async def _index_own(self, found: CreateIndexStatement, statement: Statement) -> None:
+        transaction = statement.transaction
+        assert transaction is not None
+        if found.exists:
+            return
+        own = transaction.definitions
+        if own is None or found.schema.map_id not in own.made:
+            raise refused("CREATE INDEX on a table that was there before")
+        if self._seen(statement).find_id(found.schema.map_id) != found.schema:
+            raise SchemaChanged("the catalog was changed by another statement meanwhile")
+        edits = replace(_with_index(found), version=self._core.catalog.version)
+        await self._change_own(edits, statement)
+
+    async def _drop_own_indexes(self, found: DropIndexStatement, statement: Statement) -> None:
+        for map_id, name in found.indexes:
+            schema = self._seen(statement).find_id(map_id) if map_id > 0 else None
+            if schema is not None:
+                await self._define(statement, [PutMap(without_index(schema, name))])
 
     async def _define_own(self, found: CatalogStatement, statement: Statement) -> None:
         """Of temporary relations. The session gets what it makes when it has succeeded, so nothing
@@ -162,7 +275,9 @@ class Definitions:
 
     async def _drop_indexes(self, found: DropIndexStatement, statement: Statement) -> None:
         others = tuple(each for each in found.indexes if each[0] > 0)
-        if others or not found.indexes:
+        if _own(statement):
+            await self._drop_own_indexes(found, statement)
+        elif others or not found.indexes:
             await self._indexes.drop(replace(found, indexes=others))
         for map_id, name in found.indexes:
             table = statement.temporary_tables().find_id(map_id) if map_id < 0 else None
@@ -247,8 +362,8 @@ class Definitions:
         planned = await self._plans.plan(verification.query, (), local=False, meaning=meaning)
         assert isinstance(planned, PlannedQuery)
         run = replace(
-            statement, query=self._queries.new_id(), transaction=None, read_timestamp=None,
-            partitions=None, values=(),
+            statement, query=self._queries.new_id(), partitions=None, values=(),
+            **_alone(statement),
         )  # fmt: skip
         statement.attempt = run.query
         start = await self._runs.start(run, planned, (), INTERNAL_PAGE_ROWS)
@@ -268,8 +383,8 @@ class Definitions:
         planned = await self._plans.plan(text, (), local=False, meaning=meaning)
         assert isinstance(planned, PlannedChange)
         run = replace(
-            statement, query=self._queries.new_id(), transaction=None, read_timestamp=None,
-            partitions=None, values=(),
+            statement, query=self._queries.new_id(), partitions=None, values=(),
+            **_alone(statement),
         )  # fmt: skip
         statement.attempt = run.query
         await self._write(run, planned, ())
@@ -297,11 +412,16 @@ class Definitions:
             if own is None or found.source is None:
                 return None
             return await self._fill(found, own, statement)
-        before = self._core.catalog.find(found.schema.name)
+        before = self._seen(statement).find(found.schema.name)
         if before is not None:
             if found.if_not_exists:
                 return None
             raise DuplicateMap(f'map "{found.schema.name}" already exists')
+        if _own(statement):
+            await self._define(statement, [PutMap(found.schema)])
+            if found.source is None:
+                return None
+            return await self._fill(found, self._seen(statement).get(found.schema.name), statement)
         made = await self._catalog.create(found.schema, if_not_exists=False)
         if found.source is None:
             return None
@@ -316,7 +436,9 @@ class Definitions:
         insert = InsertStatement(made, found.source, "insert")
         planned = await self._plans.of(insert, statement.text)
         assert isinstance(planned, PlannedInsert)
-        if not made.temporary:  # nor are its rows in a transaction that the table is not in
+        if not (
+            made.temporary or _own(statement)
+        ):  # nor are its rows in a transaction that the table is not in
             statement = replace(statement, transaction=None)
         return await self._insert(statement, planned, ())
 
@@ -341,6 +463,36 @@ def _new_sequences(found: CatalogStatement) -> list[NumbersFrom]:
         if isinstance(edit, PutMap) and edit.schema.sequence is not None and not edit.schema.map_id
     }
     return [each for each in found.numbers if each.name in made]
+
+
+def _with_own_sequences(
+    found: CatalogStatement, before: Catalog, made: Collection[int]
+) -> Sequence[Edit]:
+    """The edits of a statement. A sequence that it sets, and that others use until the COMMIT, gets
+    a new one in its place."""
+    edits = list(found.edits)
+    for name in {number.name for number in found.numbers}:
+        known = before.find(name)
+        if known is None or known.map_id in made or DropMap(name) in edits:
+            continue
+        wanted = known
+        for edit in found.edits:
+            if isinstance(edit, PutMap) and edit.schema.map_id == known.map_id:
+                edits.remove(edit)
+                wanted = edit.schema
+        edits += [DropMap(name), PutMap(replace(wanted, map_id=0))]
+    return edits
+
+
+def _own(statement: Statement) -> bool:
+    """Whether its definitions become a part of its transaction."""
+    return statement.transaction is not None and are_transactional(statement.session)
+
+
+def _alone(statement: Statement) -> dict[str, Any]:
+    """Fields that a query of a definition does not take from its statement: outside of a
+    transaction that makes its definitions, it reads the rows that all see."""
+    return {} if _own(statement) else {"transaction": None, "read_timestamp": None}
 
 
 def _with_index(found: CreateIndexStatement) -> CatalogStatement:

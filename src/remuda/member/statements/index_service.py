@@ -77,7 +77,7 @@ class IndexService(Wing):
         map_id, name = found.schema.map_id, found.definition.name
 
         def added(schema: MapSchema) -> MapSchema:
-            for other in self._core.catalog.maps:
+            for other in self._core.catalog.shown.maps:
                 beside = other.namespace == schema.namespace
                 if beside and any(index.name == name for index in other.indexes):
                     raise DuplicateObject(f'index "{name}" exists already')

@@ -40,7 +40,7 @@ from remuda.session.settings import PLAIN, Meaning
 from remuda.session.sight import Sight
 from remuda.session.spark_engine import GRID
 from remuda.sql.parsing.parser import parse
-from remuda.sql.scope.statements import BoundStatement, ExplainStatement
+from remuda.sql.scope.statements import BoundStatement, ExplainStatement, SessionStatement
 
 T = TypeVar("T")
 
@@ -205,20 +205,31 @@ class Plans:
         if found is not None:
             return found
         access, catalog = self._core.access, self._core.catalog
-        shown, seen = catalog.shown, access.catalog(user)
+        own, refused, whole = meaning.definitions, None, catalog
+        if own is not None:
+            try:
+                whole = own.over(catalog)
+            except RemudaError as error:  # ROLLBACK and SHOW are possible all the same
+                refused, whole, own = error, own.own, None
+        shown, seen = whole.shown, access.catalog(user, own)
         if meaning.temporary is not None:
             shown, seen = meaning.temporary.over(shown), meaning.temporary.over(seen)
         sight = Sight(shown, seen, access.user(user), access.users(user))
         statement = await self._work(text, lambda: sight.bound(text, types, meaning))
+        if refused is not None and not isinstance(statement, SessionStatement):
+            raise refused
         await self._statistics.refresh(_maps(statement))
         environment = self._environment(local)
         found = self._cache.find(key, environment)  # another client asked the same meanwhile
         if found is not None:
             return found
+        current = environment.catalog is catalog
+        if own is not None:
+            environment = replace(environment, catalog=whole)
         found = await self._planned(statement, text, environment)
         # Names were bound by a catalog that may have been replaced since: such a plan meets
         # altered maps, and kept it would do so each time.
-        if environment.catalog is catalog and not (sight.listed and access.active):
+        if current and not (sight.listed and access.active):
             self._cache.keep(key, found, environment)
         return found
 
@@ -232,9 +243,10 @@ class Plans:
         """A statement that was planned before, once more as it was before it was planned; of an
         EXPLAIN what it explains."""
         access = self._core.access
+        own, catalog = meaning.definitions, self._core.catalog
         sight = Sight(
-            self._core.catalog.shown,
-            access.catalog(user),
+            catalog.shown if own is None else own.over(catalog).shown,
+            access.catalog(user, own),
             access.user(user),
             access.users(user),
         )

@@ -137,7 +137,8 @@ class Sessions:
             found = await self._planned(text, named, statement)
             types = parameter_types(found)
             self._check_count(tree, types)
-            catalog = self._core.access.catalog(statement.user)
+            own = statement.session.definitions
+            catalog = self._core.access.catalog(statement.user, own)
             values = _argument_values(
                 statement.text,
                 tree,
@@ -220,7 +221,7 @@ def _argument_values(
 ) -> tuple[PhysicalValue, ...]:
     """The values of EXECUTE's arguments. Raises InputErrors and DataErrors."""
     try:
-        zone, path, _, database = meaning
+        zone, path, database = meaning.zone, meaning.path, meaning.database
         found = bind_arguments(text, tree, types, catalog, zone=zone, path=path, database=database)
         bound_arguments = parts_in_zone(found, zone)
     except RemudaError as error:

@@ -179,6 +179,7 @@ class Statements(Wing):
             sequences=self.sequences,
             insert=self._writes.insert,
             change=self._writes.change, temporary=self._writes.temporary,
+            in_transactions=transactions.definitions, truncate=self._writes.truncate,
         )  # fmt: skip
 
     def routes(self) -> Routes:
@@ -372,7 +373,7 @@ class Statements(Wing):
     ) -> None:
         if statement.error is not None:
             raise statement.error
-        self._core.access.check(statement.user, found)
+        self._core.access.check(statement.user, found, statement.session.definitions)
         await self._transactions.enter(statement, found)
         statement.runs(found)
         match found:
@@ -383,9 +384,8 @@ class Statements(Wing):
                 self._done(statement, "INSERT", rows)
             case PlannedChange():
                 await self._change(statement, found, values)
-            case TruncateStatement(schema, numbers):
-                await self._writes.truncate(statement, schema)
-                await self._definitions.set_numbers(numbers, statement)
+            case TruncateStatement():
+                await self._definitions.truncate(found, statement)
                 self._done(statement, "TRUNCATE TABLE", 0)
             case PlannedExplain():
                 lines = await self.spark.explained(statement, found, values)
@@ -401,10 +401,10 @@ class Statements(Wing):
                 self._done(statement, tag, rows)
             case ShowStatement(kind=ShowKind.INDEXES, relation=relation):
                 assert not isinstance(relation, ViewDefinition)
-                seen = self._core.access.catalog(statement.user)
+                seen = self._core.access.catalog(statement.user, statement.session.definitions)
                 self._answered(statement, await self._indexes.shown(relation, seen), "SHOW")
             case ShowStatement():
-                seen = self._core.access.catalog(statement.user)
+                seen = self._core.access.catalog(statement.user, statement.session.definitions)
                 self._answered(statement, shown(found, seen), "SHOW")
             case _:
                 await self._dispatch_session(statement, found)

@@ -155,7 +155,7 @@ class SystemRelations:
 
     def _seen(self, statement: Statement) -> Catalog:
         """What of the catalog its user may see."""
-        return self._core.access.catalog(statement.user)
+        return self._core.access.catalog(statement.user, statement.session.definitions)
 
     def _live(
         self,

@@ -76,7 +76,7 @@ def bind_create_index(context: Context, tree: CreateIndexTree) -> CreateIndexSta
         check(schema, definition)
     except RemudaError as error:
         raise error.at(tree.columns[0].position, context.text) from error.__cause__
-    return CreateIndexStatement(schema, definition, existing is not None)
+    return CreateIndexStatement(schema, definition, existing is not None, tree.concurrently)
 
 
 def _check_operator_classes(context: Context, tree: CreateIndexTree, schema: MapSchema) -> None:
@@ -171,7 +171,7 @@ def bind_drop_index(context: Context, tree: DropIndexTree) -> DropIndexStatement
                 statement=context.text,
                 hint=did_you_mean(name.text, every),
             )
-    return DropIndexStatement(tuple(found), tree.if_exists, tuple(notices))
+    return DropIndexStatement(tuple(found), tree.if_exists, tuple(notices), tree.concurrently)
 
 
 def _own_key(schema: MapSchema) -> str | None:

@@ -9,7 +9,7 @@
     DROP INDEX [CONCURRENTLY] [IF EXISTS] name [ON map]
     SHOW INDEXES [FROM map]
 
-CONCURRENTLY says nothing: an index never stops writes.
+CONCURRENTLY says nothing but that the statement is in no transaction: an index never stops writes.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def read_create_index(reader: TokenReader) -> CreateIndexTree:
     """After CREATE; UNIQUE or INDEX comes next."""
     unique = reader.accept("unique")
     reader.expect("index")
-    reader.accept("concurrently")
+    concurrently = reader.accept("concurrently")
     if_not_exists = reader.accept("if", "not", "exists")
     name = None
     if if_not_exists or reader.word() != "on":
@@ -73,6 +73,7 @@ def read_create_index(reader: TokenReader) -> CreateIndexTree:
         nulls_distinct,
         operator_classes=classes,
         included=included,
+        concurrently=concurrently,
     )
 
 
@@ -182,14 +183,14 @@ def _nulls(reader: TokenReader, down: bool) -> None:
 
 def read_drop_index(reader: TokenReader) -> DropIndexTree:
     """After DROP INDEX."""
-    reader.accept("concurrently")
+    concurrently = reader.accept("concurrently")
     if_exists = reader.accept("if", "exists")
     names = reader.listed(reader.map_name)
     target = reader.map_name() if reader.accept("on") else None
     if not reader.accept("cascade"):
         reader.accept("restrict")
     reader.end()
-    return DropIndexTree(names, if_exists, target)
+    return DropIndexTree(names, if_exists, target, concurrently)
 
 
 def read_show_indexes(reader: TokenReader) -> ShowTree:

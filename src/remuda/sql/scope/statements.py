@@ -282,6 +282,7 @@ class CreateIndexStatement:
     schema: MapSchema
     definition: IndexDefinition
     exists: bool
+    concurrently: bool = False
 
     @property
     def notices(self) -> tuple[Notice, ...]:
@@ -295,6 +296,7 @@ class DropIndexStatement:
     indexes: tuple[tuple[int, str], ...]
     if_exists: bool
     notices: tuple[Notice, ...] = ()
+    concurrently: bool = False
 
 
 InsertMode: TypeAlias = Literal["insert", "sink"]

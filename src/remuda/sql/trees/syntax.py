@@ -214,6 +214,7 @@ class CreateIndexTree:
     nulls_distinct: bool = True
     operator_classes: tuple[Name | None, ...] = ()
     included: tuple[Name, ...] = ()
+    concurrently: bool = False
     reads_only: Literal[False] = False
 
 
@@ -222,6 +223,7 @@ class DropIndexTree:
     names: tuple[Name, ...]
     if_exists: bool
     target: Name | None
+    concurrently: bool = False
     reads_only: Literal[False] = False
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import AsyncGenerator, Sequence
 
+from remuda.catalog.own.definitions import OwnDefinitions, is_made, under_name
 from remuda.datatypes.identifiers import quoted_name, sql_name
 from remuda.datatypes.schema import MapSchema
 from remuda.datatypes.sql import SqlType
@@ -19,6 +20,7 @@ from remuda.member.statements.initiated_queries import INTERNAL_PAGE_ROWS, Runs
 from remuda.member.statements.plans import Plans
 from remuda.rpc.client_channel import NoClient
 from remuda.session.planning import PlannedQuery
+from remuda.session.settings import PLAIN, Meaning
 from remuda.session.shape import ResultShape
 from remuda.transaction.own_writes import Row
 
@@ -37,6 +39,18 @@ class StoredRows:
         self._plans = plans
         self._runs = runs
         self._queries = queries
+        self._made: dict[int, OwnDefinitions] = {}
+        """Of maps that transactions have made: their names for queries."""
+        core.listeners.dropped.add(lambda map_id: self._made.pop(map_id, None))
+
+    def _named(self, schema: MapSchema) -> tuple[MapSchema, Meaning]:
+        """A map that a transaction has made, under a name that these queries alone know."""
+        name = f"made {schema.map_id}"
+        own = self._made.get(schema.map_id)
+        if own is None:
+            own = under_name(self._core.catalog, schema.map_id, name)
+            self._made[schema.map_id] = own
+        return own.own.get(name), PLAIN._replace(definitions=own)
 
     async def rows(  # noqa: PLR0917 (a query)
         self,
@@ -51,12 +65,15 @@ class StoredRows:
         """The columns ``names`` of the rows at ``at`` that fulfil ``condition``, whose parameters
         are ``values``. ``sought``: why, for errors. Raises SerializationFailure when the map was
         altered, SnapshotTooOld and more."""
+        local, meaning = schema.local, PLAIN
+        if is_made(self._core.store(schema.map_id, 0).schema):
+            schema, meaning = self._named(schema)
         columns = ", ".join(f'{quoted_name(n)} AS "c{i}"' for i, n in enumerate(names))
         text = f"SELECT {columns} FROM {sql_name(schema)}{condition}"  # noqa: S608 (quoted names)
-        planned = await self._plans.plan(text, types, local=False)
+        planned = await self._plans.plan(text, types, local=False, meaning=meaning)
         assert isinstance(planned, PlannedQuery)
         if all(d.map_id != schema.map_id for d in planned.plan.dependencies):
-            raise SchemaChanged(f'map "{schema.name}" has changed')
+            raise SchemaChanged(f'map "{local}" has changed')
         statement = Statement(
             channel=NoClient(),
             user="",
@@ -81,7 +98,7 @@ class StoredRows:
                         yield row
         except PLANNED_AGAIN as error:
             raise SerializationFailure(
-                f'the cluster has changed while map "{schema.name}" was searched for {sought}',
+                f'the cluster has changed while map "{local}" was searched for {sought}',
                 detail=error.message,
                 hint="Run the transaction again.",
             ) from error

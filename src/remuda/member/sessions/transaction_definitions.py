@@ -1,0 +1,418 @@
+"""Definitions in open transactions, on their near member (decision 0109).
+
+New maps are made in the catalog of all at once, under names that nobody sees. All other edits wait
+in the transaction (``catalog.own.definitions``) for the one edit that commits them. A transaction
+that ends otherwise leaves maps without names. They are dropped here, or by the coordinator for
+members that are lost.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from itertools import count
+from typing import Final
+
+from remuda.catalog.catalog import Catalog, next_map
+from remuda.catalog.edits import DecidedTransaction, DropMap, Edit, PutMap
+from remuda.catalog.own.definitions import (
+    OwnDefinitions,
+    defines_types,
+    is_made,
+    made_name,
+    maker_of,
+    same_form,
+)
+from remuda.datatypes.schema import PUBLIC, MapSchema
+from remuda.datatypes.view import View
+from remuda.errors import (
+    ActiveTransaction,
+    OutcomeUnknown,
+    RemudaError,
+    SchemaChanged,
+    SerializationFailure,
+    TransientError,
+)
+from remuda.member.base.core import Core
+from remuda.member.membership.catalog_service import CatalogService
+from remuda.member.sessions.open_transaction import BLIND, OpenTransaction
+from remuda.member.state.log import fields
+from remuda.session.client_session import ClientSession
+from remuda.session.planning import (
+    Planned,
+    PlannedChange,
+    PlannedExplain,
+    PlannedInsert,
+    PlannedQuery,
+    maps_read,
+)
+from remuda.session.settings import SETTINGS, TRANSACTIONAL
+from remuda.sql.scope.statements import (
+    CatalogStatement,
+    CopyStatement,
+    CreateAsStatement,
+    CreateIndexStatement,
+    CreateMapStatement,
+    DropIndexStatement,
+    InsertStatement,
+    TruncateStatement,
+)
+from remuda.storage.chunks.layout import Layout
+
+log = logging.getLogger(__name__)
+
+ATTEMPTS: Final = 50
+"""So often an edit is made again because the catalog has changed meanwhile."""
+PAUSE: Final = 0.002
+DOUBT_PAUSE: Final = 0.1
+DOUBT_PATIENCE: Final = 30.0
+"""Seconds for which the coordinator is asked whether an edit was made."""
+SWEEP_PAUSE: Final = 1.0
+DEFINITIONS: Final = (
+    CatalogStatement, CreateMapStatement, CreateAsStatement, CreateIndexStatement,
+    DropIndexStatement, TruncateStatement,
+)  # fmt: skip
+
+
+def are_transactional(session: ClientSession) -> bool:
+    """Whether definitions of a session become a part of its transaction."""
+    return session.value(SETTINGS["definitions_in_transactions"]) == TRANSACTIONAL
+
+
+class TransactionDefinitions:
+    def __init__(self, core: Core, catalog: CatalogService, is_open: Callable[[str], bool]) -> None:
+        """``is_open``: whether the transaction of a name is open here."""
+        self._core = core
+        self._catalog = catalog
+        self._is_open = is_open
+        self._numbers = count(1)
+        self._answered: list[DecidedTransaction] = []
+        """Transactions whose notes in the catalog nobody needs any more."""
+        self._begun = False
+        self._sweeping = False
+        core.listeners.view.add_later(self._on_view)
+        core.listeners.installed.add_later(self._look_for_left)
+
+    def begin(self) -> None:
+        """At the start: drop the maps that a member of the same number has left before."""
+        self._begun = True
+        self._look_for_left()
+
+    # --- definitions ----------------------------------------------------------------------------
+
+    async def define(
+        self, transaction: OpenTransaction, edits: Sequence[Edit], version: int
+    ) -> None:
+        """Make ``edits``, which were bound to the catalog of the transaction at ``version``, a part
+        of the transaction. The rows that it has written to maps of its own follow them. Raises
+        SchemaChanged when the catalog has another version, SerializationFailure, ActiveTransaction
+        for what cannot be done in a transaction, and the errors of definitions."""
+        now = self._core.catalog
+        if now.version != version:
+            raise SchemaChanged("the catalog was changed by another statement meanwhile")
+        own = transaction.definitions or OwnDefinitions.over_catalog(now)
+        before = own.over(now)
+        self._require_possible(transaction, own, before, edits)
+        places = [place for place, edit in enumerate(edits) if _is_new(edit, before, own)]
+        wanted = [_following(before, _schema(edits[place])) for place in places]
+        made = await self._make(transaction, wanted)
+        rest: list[Edit] = []
+        moved: list[tuple[MapSchema, MapSchema]] = []
+        for place, edit in enumerate(edits):
+            if place not in places:
+                rest.append(edit)
+                continue
+            schema = _schema(edit)
+            hidden = made[places.index(place)]
+            was = before.find_id(schema.map_id) if schema.map_id else None
+            if was is not None:
+                rest.append(DropMap(was.name))
+                moved.append((was, hidden))
+            shown = replace(hidden, name=schema.name, namespace=schema.namespace)
+            rest.append(PutMap(_with_oids(shown, schema)))
+        self._require_unchanged(before, own, edits)
+        following = own.with_edits(self._core.catalog, rest, [schema.map_id for schema in made])
+        transaction.check()
+        for was, hidden in moved:
+            self._move(transaction, was, hidden)
+        transaction.defines(following)
+
+    def _require_unchanged(
+        self, before: Catalog, own: OwnDefinitions, edits: Sequence[Edit]
+    ) -> None:
+        """Raises SchemaChanged when others have changed what ``edits`` were bound to, while maps
+        were made."""
+        after = own.over(self._core.catalog)
+        for edit in edits:
+            match edit:
+                case PutMap(schema=schema) if schema.map_id:
+                    same = before.find_id(schema.map_id) == after.find_id(schema.map_id)
+                case PutMap(schema=schema):
+                    same = before.find(schema.name) == after.find(schema.name)
+                case DropMap(name=name):
+                    same = before.find(name) == after.find(name)
+                case _:
+                    same = before.views == after.views and before.namespaces == after.namespaces
+            if not same:
+                raise SchemaChanged("the catalog was changed by another statement meanwhile")
+
+    def _require_possible(
+        self,
+        transaction: OpenTransaction,
+        own: OwnDefinitions,
+        before: Catalog,
+        edits: Sequence[Edit],
+    ) -> None:
+        if defines_types(edits):
+            raise refused("a definition of a type")
+        if any(_references(edit, before) for edit in edits):
+            raise refused("a definition of a foreign key")
+        others = [each for each in transaction.writes.maps if each not in own.made]
+        if transaction.notifications is not None and transaction.notifications.own.sent:
+            raise notifies()
+        if others:
+            schema = self._core.catalog.find_id(others[0])
+            raise _rows_of_others("" if schema is None else schema.name)
+
+    async def _make(
+        self, transaction: OpenTransaction, wanted: Sequence[MapSchema]
+    ) -> list[MapSchema]:
+        """New maps of these schemas, under hidden names."""
+        if not wanted:
+            return []
+        transaction.makes_maps()
+        began, core = transaction.id.began, self._core
+        names = [
+            made_name(core.number, began, next(self._numbers), schema.local) for schema in wanted
+        ]
+        edits = [
+            PutMap(_unnumbered(replace(schema, name=name, namespace=PUBLIC, map_id=0)))
+            for schema, name in zip(wanted, names, strict=True)
+        ]
+        await self._edited(lambda _: edits)
+        found = [core.catalog.find(name) for name in names]
+        if None in found:
+            raise SerializationFailure(
+                "a map was dropped while it was made", hint="Run the transaction again."
+            )
+        return [schema for schema in found if schema is not None]
+
+    async def _edited(self, edits_of: Callable[[Catalog], Sequence[Edit]]) -> None:
+        for attempt in range(ATTEMPTS):
+            catalog = self._core.catalog
+            try:
+                await self._catalog.edit(edits_of(catalog), catalog.version)
+            except SchemaChanged:
+                if attempt == ATTEMPTS - 1:
+                    raise
+                await asyncio.sleep(PAUSE * (attempt + 1))
+            else:
+                return
+
+    @staticmethod
+    def _move(transaction: OpenTransaction, was: MapSchema, hidden: MapSchema) -> None:
+        """The rows that the transaction has written to a map of its own, in the form of the next
+        one. Those of ``was`` stay, for ROLLBACK TO."""
+        written = transaction.writes.of(was.map_id)
+        layout = Layout(was, hidden)
+        rows = {key: layout.row(each.row) for key, each in written.items() if each.row is not None}
+        entries = {
+            tuple([row[position] for position in hidden.key_positions]): row
+            for row in rows.values()
+        }
+        if entries:
+            transaction.write(hidden.map_id, hidden.version, entries, BLIND, made=True)
+
+    # --- COMMIT ---------------------------------------------------------------------------------
+
+    async def decide(self, transaction: OpenTransaction) -> None:
+        """Commit the definitions; the rows of maps that the transaction has made are there. Raises
+        SerializationFailure, DuplicateMap and other errors of definitions: nothing has happened;
+        OutcomeUnknown."""
+        own = transaction.definitions
+        assert own is not None
+        core = self._core
+        noted = DecidedTransaction(transaction.id.began, core.number)
+        until = core.world.clock.monotonic() + DOUBT_PATIENCE
+        forgotten = tuple(self._answered)
+        attempts = 0
+        in_doubt = False
+        while noted not in core.catalog.decided:
+            catalog = core.catalog
+            # What others have changed first is certain: a catalog that a member has is decided, and
+            # an edit of an earlier one is made no more.
+            edits = own.decision(catalog)
+            try:
+                await self._catalog.decide(noted, edits, catalog.version, forgotten)
+            except SchemaChanged:
+                in_doubt, attempts = False, attempts + 1
+                if attempts == ATTEMPTS:
+                    raise
+                await asyncio.sleep(PAUSE * attempts)
+            except TransientError as error:
+                in_doubt = in_doubt or error.may_have_run
+                if core.world.clock.monotonic() >= until or core.stopping:
+                    raise self._unknown(transaction, error) if in_doubt else error from None
+                await asyncio.sleep(DOUBT_PAUSE)
+            except RemudaError as error:
+                if in_doubt:
+                    raise self._unknown(transaction, error) from None
+                raise
+            else:
+                break
+        self._answered = [each for each in self._answered if each not in forgotten]
+        self._answered.append(noted)
+
+    @staticmethod
+    def _unknown(transaction: OpenTransaction, error: RemudaError) -> OutcomeUnknown:
+        return OutcomeUnknown(
+            f"it is not known whether transaction {transaction.name} was committed",
+            detail=error.message,
+            hint="Look for what it has defined before you run it again.",
+        )
+
+    # --- what is left over ----------------------------------------------------------------------
+
+    def ended(self) -> None:
+        """A transaction has ended, in whatever way."""
+        self._look_for_left()
+
+    def _on_view(self, _before: View, _view: View) -> None:
+        self._look_for_left()
+
+    def _is_left(self, schema: MapSchema) -> bool:
+        core = self._core
+        if not is_made(schema):
+            return False
+        member, began = maker_of(schema)
+        if member == core.number:
+            return not self._is_open(f"{member}:{began}")
+        return core.coordinator == core.number and member not in core.view.by_number
+
+    def _look_for_left(self) -> None:
+        """Also when the catalog has changed: an edit that makes a map may be on its way when its
+        transaction ends, and appear afterwards."""
+        if self._begun and not self._sweeping and self._left(self._core.catalog):
+            self._sweeping = True
+            self._core.spawn(self._sweep(), "maps of ended transactions")
+
+    def _left(self, catalog: Catalog) -> list[Edit]:
+        return [DropMap(schema.name) for schema in catalog.maps if self._is_left(schema)]
+
+    async def _sweep(self) -> None:
+        try:
+            while self._left(self._core.catalog) and not self._core.stopping:
+                try:
+                    await self._edited(self._left)
+                except RemudaError as error:
+                    log.warning(
+                        "maps of ended transactions stay", extra=fields(error=error.message)
+                    )
+                    await asyncio.sleep(SWEEP_PAUSE)
+        finally:
+            self._sweeping = False
+
+
+def refused(what: str) -> ActiveTransaction:
+    return ActiveTransaction(
+        f"{what} cannot run inside a transaction block",
+        hint="Run it before BEGIN, or after COMMIT.",
+    )
+
+
+def _maps_of(found: Planned) -> set[int]:
+    """The maps whose rows a statement reads or writes."""
+    match found:
+        case PlannedQuery():
+            return maps_read(found)
+        case PlannedInsert(schema=schema) | PlannedChange(schema=schema):
+            return {schema.map_id, *maps_read(found)}
+        case PlannedExplain(statement=inner):
+            return _maps_of(inner)
+        case CopyStatement(source=InsertStatement(schema=schema)):
+            return {schema.map_id}
+        case _:
+            return set()
+
+
+def check_altered(own: OwnDefinitions, found: Planned) -> None:
+    """Raises ActiveTransaction for rows of a table that others have in another form."""
+    for map_id in _maps_of(found):
+        schema = own.own.find_id(map_id) if map_id in own.altered else None
+        if schema is not None:
+            raise ActiveTransaction(
+                f'the rows of table "{schema.local}" cannot be read or written in the transaction '
+                "that has altered it",
+                hint="COMMIT first: the rows have their new form then.",
+            )
+
+
+def _rows_of_others(name: str) -> ActiveTransaction:
+    return ActiveTransaction(
+        f'a transaction that has written to table "{name}" cannot define anything',
+        hint="Commit the rows of tables that were there before in a transaction of their own.",
+    )
+
+
+def notifies() -> ActiveTransaction:
+    return ActiveTransaction(
+        "NOTIFY cannot run in a transaction with definitions",
+        hint="Run it after COMMIT.",
+    )
+
+
+def _schema(edit: Edit) -> MapSchema:
+    assert isinstance(edit, PutMap)
+    return edit.schema
+
+
+def _references(edit: Edit, before: Catalog) -> bool:
+    """Whether a table names others in a new way. Of a table that is made its parent would have to
+    know at once, and each under the name that the catalog of all has for the other."""
+    if not isinstance(edit, PutMap):
+        return False
+    known = before.find_id(edit.schema.map_id) if edit.schema.map_id else None
+    names = () if known is None else tuple(key.name for key in known.foreign_keys)
+    return any(key.name not in names for key in edit.schema.foreign_keys)
+
+
+def _following(before: Catalog, schema: MapSchema) -> MapSchema:
+    """The schema that ALTER makes of a map of the transaction, as the map itself would get it; that
+    of another one as it is."""
+    known = before.find_id(schema.map_id) if schema.map_id else None
+    return schema if known is None else next_map(known, schema, schema.version, count(1))
+
+
+def _is_new(edit: Edit, before: Catalog, own: OwnDefinitions) -> bool:
+    """Whether an edit takes a new map: for a new one, and for another form of one that the
+    transaction has made."""
+    if not isinstance(edit, PutMap):
+        return False
+    known = before.find_id(edit.schema.map_id) if edit.schema.map_id else None
+    if known is None:
+        return True
+    if known.map_id not in own.made or known.sequence is not None:
+        return False
+    indexes = known.indexes, edit.schema.indexes
+    return not same_form(known, edit.schema) or indexes[0] != indexes[1]
+
+
+def _unnumbered(schema: MapSchema) -> MapSchema:
+    """As a new map: it gets ids and OIDs of its own."""
+    return replace(
+        schema,
+        version=1,
+        oid=0,
+        key_oid=0,
+        key_index_oid=0,
+        indexes=tuple(replace(index, index_id=0) for index in schema.indexes),
+    )
+
+
+def _with_oids(shown: MapSchema, schema: MapSchema) -> MapSchema:
+    """``shown`` with the OIDs of the map in whose place it comes."""
+    return replace(
+        shown, oid=schema.oid, key_oid=schema.key_oid, key_index_oid=schema.key_index_oid
+    )

@@ -1,0 +1,127 @@
+"""Definitions in transactions, by psycopg. Results and errors are those of PostgreSQL 15."""
+
+from __future__ import annotations
+
+import psycopg
+import pytest
+from psycopg import errors
+
+pytestmark = pytest.mark.cluster
+
+
+@pytest.fixture(autouse=True)
+def nothing_stays(connect):
+    yield
+    connection = connect()
+    for name in ("made", "kept"):
+        connection.execute(f"DROP TABLE IF EXISTS {name} CASCADE")
+
+
+def transactional(connection: psycopg.Connection) -> psycopg.Connection:
+    connection.execute("SET definitions_in_transactions = transactional")
+    return connection
+
+
+def tables(connection: psycopg.Connection) -> set[str]:
+    found = connection.execute(
+        "SELECT table_name FROM information_schema.tables WHERE table_schema = 'public'"
+    )
+    return {name for (name,) in found}
+
+
+def test_rollback_leaves_nothing_and_commit_all(connect):
+    own, other = transactional(connect()), connect()
+    for ends, left in (("ROLLBACK", set()), ("COMMIT", {"made", "seen"})):
+        own.execute("BEGIN")
+        own.execute("CREATE TABLE made (id SERIAL PRIMARY KEY, v TEXT UNIQUE)")
+        with own.cursor() as cursor:
+            cursor.executemany("INSERT INTO made (v) VALUES (%s)", [("a",), ("b",)])
+            with cursor.copy("COPY made (v) FROM STDIN") as copy:
+                copy.write_row(("c",))
+        own.execute("CREATE VIEW seen AS SELECT v FROM made")
+        assert own.execute("SELECT v FROM seen ORDER BY v").fetchall() == [("a",), ("b",), ("c",)]
+        assert tables(own) == {"made", "seen"}
+        assert tables(other) == set()
+        with pytest.raises(errors.UndefinedTable):
+            other.execute("SELECT * FROM made")
+        own.execute(ends)
+        assert tables(own) == tables(other) == left
+    assert other.execute("SELECT count(*) FROM made").fetchone() == (3,)
+    with pytest.raises(errors.UniqueViolation) as told:
+        other.execute("INSERT INTO made (v) VALUES ('a')")
+    assert told.value.diag.table_name == "made"
+    assert told.value.diag.constraint_name == "made_v_key"
+
+
+def test_statements_that_are_sent_together_are_one_transaction(connect):
+    own = transactional(connect())
+    with pytest.raises(errors.DivisionByZero):
+        own.execute("CREATE TABLE made (id INT PRIMARY KEY); SELECT 1 / 0")
+    assert tables(own) == set()
+    own.execute("CREATE TABLE made (id INT PRIMARY KEY); INSERT INTO made VALUES (1)")
+    assert own.execute("SELECT id FROM made").fetchall() == [(1,)]
+
+
+def test_the_second_of_two_transactions_fails(connect):
+    one, other = transactional(connect()), transactional(connect())
+    one.execute("CREATE TABLE kept (id INT PRIMARY KEY)")
+    for connection in (one, other):
+        connection.execute("BEGIN")
+        connection.execute("CREATE TABLE made (id INT PRIMARY KEY)")
+    one.execute("COMMIT")
+    with pytest.raises(errors.DuplicateTable) as told:
+        other.execute("INSERT INTO made VALUES (1)")
+    assert told.value.diag.message_primary == 'relation "made" already exists'
+    other.execute("ROLLBACK")
+    for connection in (one, other):
+        connection.execute("BEGIN")
+        connection.execute("COMMENT ON TABLE kept IS 'x'")
+    other.execute("COMMIT")
+    with pytest.raises(errors.SerializationFailure):
+        one.execute("COMMIT")
+
+
+def test_a_plan_belongs_to_its_transaction(connect):
+    own, other = transactional(connect()), connect()
+    own.execute("CREATE TABLE kept (id INT PRIMARY KEY)")
+    own.execute("INSERT INTO kept VALUES (1)")
+    text = "SELECT * FROM kept WHERE id >= 0"
+    for connection in (own, other):
+        assert connection.execute(text, prepare=True).fetchall() == [(1,)]
+    own.execute("BEGIN")
+    own.execute("DROP TABLE kept")
+    own.execute("CREATE TABLE kept (id INT PRIMARY KEY, v TEXT)")
+    own.execute("INSERT INTO kept VALUES (2, 'x')")
+    own.execute("PREPARE own AS SELECT * FROM kept WHERE id >= 0")
+    for _ in range(3):
+        assert own.execute("EXECUTE own").fetchall() == [(2, "x")]
+        assert own.execute("SELECT id FROM kept").fetchall() == [(2,)]
+        assert other.execute(text).fetchall() == [(1,)]
+        assert other.execute("SELECT id FROM kept").fetchall() == [(1,)]
+    own.execute("ROLLBACK")
+    assert own.execute("SELECT id FROM kept").fetchall() == [(1,)]
+    assert other.execute(text).fetchall() == [(1,)]
+
+
+def test_a_connection_that_is_lost_leaves_nothing(connect):
+    own, other = transactional(connect()), connect()
+    own.execute("BEGIN")
+    own.execute("CREATE TABLE made (id INT PRIMARY KEY)")
+    own.execute("INSERT INTO made VALUES (1)")
+    own.close()
+    other.execute("CREATE TABLE made (id INT PRIMARY KEY)")
+    assert other.execute("SELECT count(*) FROM made").fetchone() == (0,)
+
+
+def test_notify_is_refused_beside_definitions(connect):
+    own = transactional(connect())
+    own.execute("BEGIN")
+    own.execute("CREATE TABLE made (id INT PRIMARY KEY)")
+    with pytest.raises(errors.ActiveSqlTransaction):
+        own.execute("NOTIFY news")
+    own.execute("ROLLBACK")
+    own.execute("BEGIN")
+    own.execute("SELECT pg_notify('news', 'x')")
+    with pytest.raises(errors.ActiveSqlTransaction):
+        own.execute("CREATE TABLE made (id INT PRIMARY KEY)")
+    own.execute("ROLLBACK")

@@ -1,0 +1,148 @@
+"""Definitions in transactions while members fail; and ways to break them, each of which must turn a
+storm red.
+
+``python tests/simulation/test_own_definitions.py SEED [LAST]`` runs some.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
+sys.path.append(str(Path(__file__).parent.parent / "transaction"))
+sys.path.append(str(Path(__file__).parent.parent / "faults"))
+from sim_cluster import Violation
+from sim_own_definitions import DefinitionStorm
+from sim_transactions import run_seed
+
+from remuda.catalog.catalog import Catalog
+from remuda.member.membership.catalog_service import CatalogService
+from remuda.member.sessions.open_transaction import OpenTransaction
+from remuda.member.sessions.session import TransactionSessions
+from remuda.member.sessions.transaction_definitions import TransactionDefinitions
+
+SOAK_SEEDS = max(50, int(os.environ.get("REMUDA_SIMULATION_SOAK_SEEDS", "10000")) // 40)
+CAUGHT_WITHIN = 30
+"""Seeds that are tried when the known one shows nothing any more."""
+Patch = pytest.MonkeyPatch
+
+
+def run(seed: int, level: str | None = None) -> DefinitionStorm:
+    storm: Any = run_seed(seed, level, DefinitionStorm)
+    assert isinstance(storm, DefinitionStorm)
+    return storm
+
+
+def test_definitions_commit_with_their_rows_or_not_at_all() -> None:
+    ends: Counter[str] = Counter()
+    for seed in (0, 3):
+        ends.update(run(seed).ends)
+    assert ends["makers well"] > 20, ends
+    assert ends["swappers well"] > 20, ends
+    assert ends["swappers beaten"] > 5, ends
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(7200)
+def test_definitions_commit_with_their_rows_in_many_storms() -> None:
+    for seed in range(SOAK_SEEDS):
+        run(seed)
+
+
+# --- broken definitions -------------------------------------------------------------------------
+
+
+def names_come_before_the_rows(patch: Patch) -> int:
+    commit_rows = TransactionSessions._commit_rows
+    decide = TransactionDefinitions.decide
+
+    async def late(self: Any, transaction: Any, writes: Any, until: float) -> Any:
+        if transaction.definitions is not None:
+            await decide(self.definitions, transaction)
+        return await commit_rows(self, transaction, writes, until)
+
+    async def nothing(*_: Any) -> None:
+        return None
+
+    patch.setattr(TransactionSessions, "_commit_rows", late)
+    patch.setattr(TransactionDefinitions, "decide", nothing)
+    return 0
+
+
+def edits_of_an_older_catalog_are_made(patch: Patch) -> int:
+    serialize = CatalogService._serialize
+
+    async def whatever(self: Any, change: Any) -> bool:
+        if change.edits.HasField("decides"):
+            change.edits.version = self._core.catalog.version
+        return await serialize(self, change)
+
+    patch.setattr(CatalogService, "_serialize", whatever)
+    return 0
+
+
+def maps_of_failed_transactions_stay(patch: Patch) -> int:
+    patch.setattr(TransactionDefinitions, "_look_for_left", lambda *_: None)
+    return 0
+
+
+def the_coordinator_leaves_maps_of_lost_members(patch: Patch) -> int:
+    is_left = TransactionDefinitions._is_left
+
+    def own_only(self: Any, schema: Any) -> bool:
+        return is_left(self, schema) and schema.name.split(" ")[1] == str(self._core.number)
+
+    patch.setattr(TransactionDefinitions, "_is_left", own_only)
+    return 0
+
+
+def the_catalog_notes_no_transaction(patch: Patch) -> int:
+    """So a COMMIT that asks again, since the answer was lost, finds its own tables."""
+    patch.setattr(Catalog, "deciding", lambda self, *_: self)
+    return 0
+
+
+def rollback_to_keeps_definitions(patch: Patch) -> int:
+    rolled_back_to = OpenTransaction.roll_back_to
+
+    def keeping(self: OpenTransaction, name: str) -> None:
+        kept = self.definitions
+        rolled_back_to(self, name)
+        self.definitions = kept
+
+    patch.setattr(OpenTransaction, "roll_back_to", keeping)
+    return 0
+
+
+@pytest.mark.parametrize(
+    "mutation",
+    [
+        names_come_before_the_rows,
+        pytest.param(edits_of_an_older_catalog_are_made, marks=pytest.mark.soak),
+        pytest.param(maps_of_failed_transactions_stay, marks=pytest.mark.soak),
+        the_coordinator_leaves_maps_of_lost_members,
+        pytest.param(the_catalog_notes_no_transaction, marks=pytest.mark.soak),
+        pytest.param(rollback_to_keeps_definitions, marks=pytest.mark.soak),
+    ],
+    ids=lambda each: each.__name__,
+)
+def test_broken_definitions_are_noticed(
+    mutation: Callable[[Patch], int], monkeypatch: Patch
+) -> None:
+    known = mutation(monkeypatch)
+    with pytest.raises(Violation):
+        for seed in (known, *range(CAUGHT_WITHIN)):
+            run(seed)
+
+
+if __name__ == "__main__":
+    first = int(sys.argv[1])
+    for number in range(first, int((*sys.argv, first)[2]) + 1):
+        print(number, dict(run(number).ends))
