@@ -51,6 +51,7 @@ UNDECIDED = (
     "settling",
     "key_locks",
     "part_waits",
+    "advisory_locks",  # of a transaction whose commit is in doubt
 )
 """What nobody ends on a member that stops (the process ends), or that has no majority."""
 BACKGROUND = {"Core._guarded", "Member.start"}
