@@ -14,7 +14,7 @@ import pytest
 from remuda.cli.main import main
 from remuda.cli.results.options import PrintOptions
 from remuda.cli.shell.commands import index
-from remuda.cli.shell.session import Options, Session
+from remuda.cli.shell.session import Options, Session, _milliseconds
 from remuda.cli.sql_command import run_text
 
 SCRIPTS = Path(__file__).parent / "scripts"
@@ -75,6 +75,20 @@ class TestCommands:
         assert shell(text) == ""
         assert (tmp_path / "a").read_text() == " n \n---\n 7\n(1 row)\n\n"
         assert (tmp_path / "b").read_text() == "n\n8\n"
+
+    def test_a_program_that_ends_early_has_seen_enough(self, shell, capfd):
+        many = "select repeat('x', 1000) as wide from generate_series(1, 20000)"
+        assert (
+            shell(f"{many} \\g |head -n 1\n\\o |head -n 1\n{many};\n\\o\n\\echo next\n") == "next\n"
+        )
+        assert len(capfd.readouterr().out.splitlines()) == 2
+
+    @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a full device")
+    def test_a_full_disk_is_told(self, shell):
+        many = "select repeat('x', 1000) as wide from generate_series(1, 2000)"
+        full = shell(f"{many} \\g /dev/full\nselect 1 \\g /dev/full\n\\echo next\n")
+        assert full.count("cannot be written: No space left on device") == 2
+        assert full.endswith("next\n")
 
     def test_results_go_to_a_file_until_told_otherwise(self, shell, tmp_path):
         text = (
@@ -257,6 +271,18 @@ class TestCommands:
         assert "-1,234,567.5|1234" in found
 
 
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [
+        (0.0012345, "1.234 ms"),
+        (1.5, "1500.000 ms (00:01.500)"),
+        (3725.25, "3725250.000 ms (01:02:05.250)"),
+    ],
+)
+def test_times_are_those_of_psql(seconds, text):
+    assert _milliseconds(seconds) == text
+
+
 class TestTransactions:
     @pytest.fixture(autouse=True)
     def table(self, client):
@@ -341,6 +367,13 @@ class TestCommandLine:
         status, captured = sql(*file, "-v", "ON_ERROR_STOP=0")
         assert (status, captured.out) == (0, "next\n")
         assert sql("-c", "select nonsense", "-v", "ON_ERROR_STOP=1")[0] == 1
+
+    def test_databases_and_time(self, sql):
+        status, captured = sql("-l", "-X", "--timing", "-c", "select 1 as n", "--csv")
+        assert status == 0
+        assert captured.out.splitlines()[-2:] == ["n", "1"]
+        assert "remuda" in captured.out
+        assert re.fullmatch(r"(Time: \d+\.\d{3} ms( \(\d\d:.*\))?\n)+", captured.err)
 
     def test_output_to_a_file(self, sql, tmp_path):
         assert sql("-o", str(tmp_path / "out"), "-At", "-c", "select 5")[1].out == ""

@@ -134,6 +134,24 @@ def test_ctrl_c_cancels_the_statement(shell, three_members):
     shell.expect("42", at)
 
 
+def test_ctrl_c_ends_a_script(three_members, tmp_path):
+    (tmp_path / "a.sql").write_text(
+        "select count(*) from generate_series(1, 2000000002);\n\\echo on\n"
+    )
+    with three_members.connect() as client:
+        words = ["-f", str(tmp_path / "a.sql"), "-X", "-v", "ON_ERROR_STOP=0"]
+        command = [sys.executable, "-m", "remuda.cli.main", "sql", client.addresses[0], *words]
+        terminal = Terminal(command, os.environ)
+        running = "SELECT count(*) FROM sys.queries WHERE text LIKE '%2000000002%'"
+        while client.sql(running).scalar() < 2:  # this one as well
+            pass
+        terminal.press("c")
+        assert terminal.child.wait(30) == 130
+        while client.sql(running).scalar() > 1:
+            pass
+    terminal.close()
+
+
 def test_ctrl_c_forgets_what_was_typed(shell):
     at = len(shell.seen)
     shell.type("select nonsense\r")

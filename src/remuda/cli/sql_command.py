@@ -61,6 +61,10 @@ def add_to(commands: Any) -> None:
     parser.add_argument(
         "-E", "--echo-hidden", action="store_true", help="print the queries of \\d and others"
     )
+    parser.add_argument(
+        "-l", "--list", dest="actions", action="append_const", const=("command", "\\l"),
+        help="list databases",
+    )  # fmt: skip
     parser.add_argument("-o", "--output", metavar="FILE", help="results go to a file or |command")
     parser.add_argument("--timing", action="store_true", help="print how long statements take")
     shape = parser.add_argument_group("format of results")

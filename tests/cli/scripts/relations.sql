@@ -24,6 +24,7 @@ create table copies (id int primary key, name text) with (replicated = true, ttl
 \sv+ cheap
 \dp t*
 \dT+ mood
+\dx
 \df lower
 \da avg
 \dconfig work_mem

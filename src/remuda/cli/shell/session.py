@@ -241,10 +241,16 @@ class Session:
                 print_table(out, table, options)
 
     def show_with(self, out: TextIO, options: PrintOptions) -> Show:
-        """Prints results on ``out``."""
+        """Prints results on ``out``, a file or a program. A program that ends early, like head,
+        has seen enough; the rest is not read."""
 
         def show(cursor: Cursor) -> int:
-            return make_writer(out, options).write(cursor)
+            try:
+                return make_writer(out, options).write(cursor)
+            except BrokenPipeError:
+                return 0
+            except OSError as error:
+                raise InputError(f"the output cannot be written: {error.strerror}") from error
 
         return show
 
@@ -293,6 +299,8 @@ class Session:
         return self.client.sql(f"SELECT CAST(CAST(? AS VARCHAR) AS {wanted})", value).scalar()
 
     def _printed(self, cursor: Cursor) -> int:
+        if self.out is not self.stdout:
+            return self.show_with(self.out, self.printing)(cursor)
         with self.paged() as out:
             return make_writer(out, self.printing).write(cursor)
         return 0  # the user has left the pager
@@ -314,15 +322,17 @@ class Session:
         except RemudaError as error:
             self.report(error, text)
         except KeyboardInterrupt:
-            self.out.flush()
+            self._flush()
             self.errors.write("canceled\n")
             self.failed = True
+            if self._sources and not self._sources[-1].interactive:
+                raise  # Ctrl-C ends a script, whatever ON_ERROR_STOP says
             return False
         else:
             self._succeeded(count)
             if self.timing:
-                self.errors.write(f"time: {(time.perf_counter() - begin) * 1000:.1f} ms\n")
-            self.out.flush()
+                self.errors.write(f"Time: {_milliseconds(time.perf_counter() - begin)}\n")
+            self._flush()
             return True
         return False
 
@@ -344,6 +354,13 @@ class Session:
         self.client.sql(f"SAVEPOINT {_SAVEPOINT}").close()
         return True
 
+    def _flush(self) -> None:
+        try:
+            self.out.flush()
+        except BrokenPipeError:
+            if self.out is self.stdout:
+                raise
+
     def _succeeded(self, count: int) -> None:
         for name, value in (("ERROR", "false"), ("SQLSTATE", "00000"), ("ROW_COUNT", str(count))):
             self.variables.set(name, value)
@@ -359,7 +376,7 @@ class Session:
             self.variables.set("SQLSTATE", error.sqlstate)
             self.variables.set("LAST_ERROR_SQLSTATE", error.sqlstate)
             self.variables.set("LAST_ERROR_MESSAGE", error.message)
-        self.out.flush()
+        self._flush()
         source = self._sources[-1] if self._sources else None
         place = f"{source.name}:{source.line}: " if source is not None and source.name else ""
         self.errors.write(f"{place}{self._error_text(error)}\n")
@@ -379,7 +396,7 @@ class Session:
 
     def warn(self, text: str) -> None:
         """A remark that is no error."""
-        self.out.flush()
+        self._flush()
         self.errors.write(f"{text}\n")
         self.errors.flush()
 
@@ -404,6 +421,17 @@ def verbose(error: RemudaError) -> str:
         lines.append(f"MEMBER: {error.member}")
     lines.append(f"RETRYABLE: {'yes' if error.retryable else 'no'}")
     return "\n".join(lines)
+
+
+def _milliseconds(seconds: float) -> str:
+    """As psql shows it, with hours, minutes and seconds if there are some."""
+    text = f"{seconds * 1000:.3f} ms"
+    if seconds < 1:
+        return text
+    hours, rest = divmod(seconds, 3600)
+    minutes, rest = divmod(rest, 60)
+    clock = f"{minutes:02.0f}:{rest:06.3f}"
+    return f"{text} ({hours:02.0f}:{clock})" if hours else f"{text} ({clock})"
 
 
 def _done(cursor: Cursor) -> str:

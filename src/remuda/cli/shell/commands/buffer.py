@@ -54,9 +54,16 @@ def _go(call: Call) -> Outcome:
         return Sent(session.statement(text, _paged(call, options), call.source.data))
     out, close = open_output(place)
     try:
-        return Sent(session.statement(text, session.show_with(out, options), call.source.data))
-    finally:
+        ok = session.statement(text, session.show_with(out, options), call.source.data)
+    except KeyboardInterrupt:
         close()
+        raise
+    try:
+        close()
+    except InputError as error:
+        session.report(error)
+        ok = False
+    return Sent(ok)
 
 
 def _paged(call: Call, options: PrintOptions) -> Callable[[Cursor], int]:

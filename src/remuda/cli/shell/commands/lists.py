@@ -214,6 +214,20 @@ def _privileges(call: Call) -> Outcome:
     return None
 
 
+def _extensions(call: Call) -> Outcome:
+    condition, values = pattern_of(call.words.pattern()).condition("", "e.extname", "")
+    rows = call.session.rows(
+        "SELECT e.extname, e.extversion, n.nspname, obj_description(e.oid, 'pg_extension') "
+        "FROM pg_catalog.pg_extension e "
+        "LEFT JOIN pg_catalog.pg_namespace n ON n.oid = e.extnamespace "
+        f"WHERE {condition} ORDER BY 1",
+        *values,
+    )
+    names = ["Name", "Version", "Schema", "Description"]
+    print_rows(call, "List of installed extensions", names, rows)
+    return None
+
+
 def _settings(call: Call) -> Outcome:
     condition, values = pattern_of(call.words.pattern()).condition("", "s.name", "")
     rows = call.session.rows(
@@ -261,6 +275,9 @@ COMMANDS = (
     Command(("l", "list"), _databases, "[PATTERN]", "databases", "+"),
     Command(
         ("dp", "z"), _privileges, "[PATTERN]", "privileges of tables, views and sequences", "S"
+    ),
+    Command(
+        ("dx",), _extensions, "[PATTERN]", "extensions (PostgreSQL's clients ask for them)", "+"
     ),
     Command(("dconfig",), _settings, "[PATTERN]", "settings and their values", "+"),
     Command(("sv",), _view, "VIEW", "a view as the statement that creates it", "+"),
