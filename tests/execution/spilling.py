@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import io
 import random
 import string
-import tempfile
 from collections.abc import Sequence
+from functools import lru_cache
 
 from remuda.datatypes.sql import BIGINT, DOUBLE, VARCHAR, SqlType, decimal
 from remuda.datatypes.values import PhysicalValue, array_to_values, values_to_array
@@ -83,11 +84,18 @@ def all_rows(operator: Operator, types: Sequence[SqlType]) -> Rows:
 
 
 def small_account(limit: int, spill_limit: int = 1 << 30) -> MemoryAccount:
-    return MemoryAccount(limit, SpillSpace(tempfile.TemporaryFile, spill_limit))
+    """Spills to files in memory: thousands of small files on a busy disk take longer than the work.
+    ``test_sorted_exchange.py`` and the tests of members spill to a disk."""
+    return MemoryAccount(limit, SpillSpace(io.BytesIO, spill_limit))
 
 
 def some_rows(count: int, seed: int, distinct: int) -> Rows:
     """Rows of ``TYPES`` with NULLs and many equal values."""
+    return list(_rows(count, seed, distinct))
+
+
+@lru_cache(maxsize=4)
+def _rows(count: int, seed: int, distinct: int) -> Rows:
     chance = random.Random(seed)
     words = [
         "".join(chance.choices(string.ascii_letters + "äß€", k=k % 30)) for k in range(distinct)
