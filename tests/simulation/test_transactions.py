@@ -10,7 +10,9 @@ import os
 import sys
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -20,6 +22,9 @@ sys.path.append(str(Path(__file__).parent.parent / "faults"))
 from sim_cluster import Violation
 from sim_transaction_mutations import MUTATIONS, Seen
 from sim_transactions import dense, run_seed
+
+from remuda.member.sessions.snapshots import Snapshots
+from remuda.member.statements.transaction_changes import TransactionChanges
 
 SEEDS = int(os.environ.get("REMUDA_SIMULATION_TRANSACTION_SEEDS", "3"))
 SOAK_SEEDS = int(os.environ.get("REMUDA_SIMULATION_SOAK_SEEDS", "10000")) // 10
@@ -53,6 +58,32 @@ def test_many_who_meet_each_other(work: str, level: str) -> None:
         run_seed(
             seed, f"pessimistic {level}".replace("serializable", "read committed"), dense(work)
         )
+
+
+@pytest.fixture
+def one_statement_at_a_time(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
+    """The clients of the storm do so, as those at PostgreSQL's door, so snapshots may move. Counts
+    the moves."""
+    before, move, moved = TransactionChanges._reads_before, Snapshots.move, Counter[str]()
+
+    def unaided(self: Any, statement: Any, transaction: Any) -> Any:
+        return before(self, replace(statement, unaided=True), transaction)
+
+    async def counted(self: Any, *arguments: Any) -> None:
+        await move(self, *arguments)
+        moved["moved"] += 1
+
+    monkeypatch.setattr(TransactionChanges, "_reads_before", unaided)
+    monkeypatch.setattr(Snapshots, "move", counted)
+    return moved
+
+
+def test_snapshots_that_move_keep_every_guarantee(
+    one_statement_at_a_time: Counter[str],
+) -> None:
+    for work in ("lists", "counters"):
+        run_seed(1, "serializable", dense(work))
+    assert one_statement_at_a_time["moved"]
 
 
 @pytest.mark.parametrize("mutation", MUTATIONS, ids=lambda mutation: mutation.__name__)

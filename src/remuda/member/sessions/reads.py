@@ -36,6 +36,25 @@ class OwnReads:
         self._scans: dict[int, dict[Scan, None]] = {}
         self._whole: set[int] = set()
         """Maps of which everything counts as read."""
+        self._latest: list[tuple[int, set[Key] | Scan | None]] | None = None
+        """The keys, or the scan, that each read has added which may be taken back."""
+
+    def begin(self) -> None:
+        """The reads from now on may be taken back."""
+        self._latest = []
+
+    def take_back(self) -> bool:
+        """Forget the reads since ``begin``: nobody has used their rows. False: it is not known any
+        more which these are."""
+        latest, self._latest = self._latest, None
+        if latest is None:
+            return False
+        for map_id, added in latest:
+            if isinstance(added, set):
+                self.keys[map_id] -= added
+            elif added is not None:
+                del self._scans[map_id][added]
+        return True
 
     def add_keys(self, map_id: int, schema_version: int, keys: Sequence[Key]) -> None:
         """Keys that were looked up, whether they were there or not."""
@@ -43,7 +62,10 @@ class OwnReads:
             return
         self._versions[map_id] = schema_version
         known = self.keys.setdefault(map_id, set())
-        known.update(canonical_key(key) for key in keys)
+        read = set(map(canonical_key, keys))
+        if self._latest is not None:
+            self._latest.append((map_id, read - known))
+        known.update(read)
         if len(known) > KEYS_MAX:
             self._all_of(map_id, schema_version)
 
@@ -51,12 +73,15 @@ class OwnReads:
         if scan.map_id in self._whole:
             return
         scans = self._scans.setdefault(scan.map_id, {})
+        if self._latest is not None:
+            self._latest.append((scan.map_id, None if scan in scans else scan))
         scans[scan] = None
         whole = scan.predicate is None and scan.partitions is None
         if whole or len(scans) > SCANS_MAX:
             self._all_of(scan.map_id, scan.schema_version)
 
     def _all_of(self, map_id: int, schema_version: int) -> None:
+        self._latest = None
         self._whole.add(map_id)
         self.keys.pop(map_id, None)
         self._scans[map_id] = {Scan(map_id, schema_version): None}

@@ -14,7 +14,7 @@ beginning; so a round is made for those that have not ended after a moment, toge
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, Protocol
 
 from remuda.datatypes.schema import MapSchema
@@ -24,6 +24,7 @@ from remuda.member.base.forwarding import VIEW_PAUSE
 from remuda.member.membership.membership import Membership
 from remuda.member.sessions.keys import KeyReader
 from remuda.member.sessions.reads import OwnReads
+from remuda.member.state.transaction_sets import ReadSet
 from remuda.transaction.isolation import Isolation
 from remuda.transaction.own_writes import Key, Row, canonical_key
 
@@ -99,6 +100,21 @@ class Snapshots:
                 await self._anchor(transaction)
         return transaction.snapshot
 
+    async def move(self, transaction: Reading, reads: ReadSet) -> None:
+        """Have it read above the clocks of all members from now on. ``reads`` are all that it has
+        read so far, which must be the same there. Raises SerializationFailure."""
+        until = await self.now()
+        await self._require_unchanged(reads.keys, transaction.snapshot, until)
+        transaction.snapshot = until
+
+    async def _require_unchanged(
+        self, reads: Mapping[int, Iterable[Key]], since: int, until: int
+    ) -> None:
+        for map_id, keys in list(reads.items()):
+            schema = self._core.store(map_id, 0).schema
+            if not await self.unchanged(schema, sorted_keys(keys), since, until):
+                raise changed_by_others(schema)
+
     async def unchanged(
         self, schema: MapSchema, keys: Sequence[Key], since: int, until: int
     ) -> bool:
@@ -141,14 +157,7 @@ class Snapshots:
     async def _anchor(self, transaction: Reading) -> None:
         since, until = transaction.snapshot, transaction.ceiling or await self.now()
         try:
-            for map_id, keys in list(transaction.reads.keys.items()):
-                schema = self._core.store(map_id, 0).schema
-                if not await self.unchanged(schema, sorted_keys(keys), since, until):
-                    raise SerializationFailure(
-                        f'a row of map "{schema.name}" was changed by others since it was read',
-                        hint="Run the transaction again. One that is declared read-only meets no "
-                        "conflicts.",
-                    )
+            await self._require_unchanged(transaction.reads.keys, since, until)
         except RemudaError as error:
             transaction.failed(error)
             raise
@@ -158,6 +167,13 @@ class Snapshots:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
+
+
+def changed_by_others(schema: MapSchema) -> SerializationFailure:
+    return SerializationFailure(
+        f'a row of map "{schema.name}" was changed by others since it was read',
+        hint="Run the transaction again. One that is declared read-only meets no conflicts.",
+    )
 
 
 def sorted_keys(keys: Iterable[Key]) -> list[Key]:

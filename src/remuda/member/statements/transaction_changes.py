@@ -23,11 +23,16 @@ from remuda.member.sessions.few_rows import FewRows
 from remuda.member.sessions.keys import KeyReader
 from remuda.member.sessions.open_transaction import BLIND, OpenTransaction
 from remuda.member.sessions.session import TransactionSessions
+from remuda.member.sessions.snapshots import changed_by_others
 from remuda.member.sessions.statement import Statement
+from remuda.member.state.transaction_sets import ReadSet, Write
 from remuda.member.statements.changes import ATTEMPTS, Answer, Changed, Chooser, Source, chosen_rows
 from remuda.member.statements.checks.checks import Checks
 from remuda.member.statements.checks.foreign_keys import Own
+from remuda.member.statements.writers import KEYS_MAX as WAITING_KEYS_MAX
+from remuda.member.statements.writers import Writers
 from remuda.session.planning import PlannedChange
+from remuda.transaction.isolation import Isolation
 from remuda.transaction.own_writes import Key, Row, canonical_key, empty_size, size_of
 
 
@@ -139,6 +144,7 @@ class TransactionChanges:
         self._keys = keys
         self._uniques = checks.uniques
         self._foreign_keys = checks.foreign_keys
+        self._writers = Writers(core.world.clock)
 
     async def insert(
         self,
@@ -178,6 +184,7 @@ class TransactionChanges:
     ) -> Changed:
         async with self._turn(statement, transaction):
             for attempt in range(ATTEMPTS):
+                transaction.reads.begin()
                 changed = await self._attempt(
                     statement, transaction, change, await source(attempt), answer, held
                 )
@@ -232,6 +239,8 @@ class TransactionChanges:
                 statement.read_timestamp = now
                 return None
             at = now
+        elif not await self._queued(statement, transaction, schema, rows, at):
+            return None
         if change.insert_only:
             new = [key for key in rows.stored if key not in rows.removed]
             await self.refuse_existing(transaction, schema, new, at)
@@ -244,6 +253,58 @@ class TransactionChanges:
         since = at if change.reads_target or change.insert_only else BLIND
         self._apply(transaction, schema, rows.entries(), since, change.keeps_uniques)
         return changed
+
+    async def _queued(
+        self,
+        statement: Statement,
+        transaction: OpenTransaction,
+        schema: MapSchema,
+        rows: Rows,
+        at: int,
+    ) -> bool:
+        """Wait for other transactions of this member that are about to write the same entries.
+        False: they have changed some, and the statement reads again. Raises SerializationFailure if
+        its transaction would fail with it at its commit."""
+        keys = list(rows.entries())
+        if len(keys) > WAITING_KEYS_MAX:
+            return True
+        others = self._writers.take(transaction, schema.map_id, keys)
+        if not others:
+            return True
+        with statement.progress.waiting(self._core.world.clock):
+            if not await statement.interruptible(self._writers.wait(transaction, others)):
+                return True
+        snapshots = self._sessions.snapshots
+        now = await snapshots.now()
+        if await snapshots.unchanged(schema, keys, at, now):
+            return True
+        if transaction.isolation.moves_on:
+            statement.read_timestamp = now
+            return False
+        reads = self._reads_before(statement, transaction)
+        if reads is None:
+            raise changed_by_others(schema)
+        await snapshots.move(transaction, reads)
+        statement.read_timestamp = transaction.snapshot
+        return False
+
+    def _reads_before(self, statement: Statement, transaction: OpenTransaction) -> ReadSet | None:
+        """The keys that all earlier statements of the transaction have read; None: that is not all
+        that they have read, or more may be read at its snapshot just now."""
+        if transaction.isolation is not Isolation.SERIALIZABLE:
+            return None  # nothing is noted
+        if not statement.unaided or len(transaction.running) > 1:
+            return None
+        if not transaction.reads.take_back():
+            return None
+        reads = transaction.reads.as_set(transaction.snapshot)
+        if reads.scans:
+            writes = [
+                Write(map_id, version, key, written.row, None, written.keeps)
+                for map_id, version, key, written in transaction.writes.entries()
+            ]
+            reads = self._uniques.by_unique_values(writes, reads)
+        return None if reads.scans else reads
 
     @contextlib.asynccontextmanager
     async def _turn(

@@ -96,7 +96,7 @@ class UniqueChecks:
                 if write.row is not None and not (write.keeps and self._known_since(write, reads)):
                     changed.setdefault(write.map_id, set()).add(key)
         if reads is not None and reads.scans:
-            reads = self._by_unique_values(writes, reads)
+            reads = self.by_unique_values(writes, reads)
         if not changed:
             return writes, reads
         reads = reads or ReadSet(await self._now())
@@ -127,7 +127,7 @@ class UniqueChecks:
         schema = self._core.store(write.map_id, write.schema_version).schema
         return all(index.ready for index in schema.uniques)
 
-    def _by_unique_values(self, writes: WriteSet, reads: ReadSet) -> ReadSet:
+    def by_unique_values(self, writes: WriteSet, reads: ReadSet) -> ReadSet:
         """``reads`` with keys in place of scans for the unique values of rows that are written."""
         scanned = {scan.map_id for scan in reads.scans}
         kept: dict[int, dict[Key, Row]] = {}
