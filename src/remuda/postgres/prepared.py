@@ -36,6 +36,8 @@ class Prepared:
     token: Any
     by_key: bool = False
     """The shell may be able to answer it at once, as a ``Turn``."""
+    created: int = 0
+    """Microseconds since 1970."""
 
     def described(self, formats: Sequence[int]) -> bytes:
         """The message that tells a client of the columns in these formats."""

@@ -344,6 +344,9 @@ class Session:
         """The portals that have a name."""
         return [portal for name, portal in self._portals.items() if name]
 
+    def named_statements(self) -> Sequence[tuple[str, Prepared]]:
+        return [(name, found) for name, found in self.statements.items() if name]
+
     def begun(self, name: str) -> Portal:
         """A portal of which another statement takes rows, from now on."""
         portal = self._portal(name)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from remuda.datatypes.schema import Column
 from remuda.member.cursors.named_cursor import About, Take
@@ -20,6 +20,16 @@ class Fetched(Protocol):
     async def fetch(self, direction: Direction, count: int | None, take: Take | None) -> int: ...
 
 
+class NamedStatement(NamedTuple):
+    """A statement that a client has prepared by a message. ``created``: microseconds since 1970;
+    ``types``: the OIDs of the types of its parameters."""
+
+    name: str
+    text: str
+    created: int
+    types: tuple[int, ...]
+
+
 class Portals(Protocol):
     """The portals with names that a client has opened by messages."""
 
@@ -34,6 +44,8 @@ class Portals(Protocol):
     def close_all(self) -> None: ...
 
     def about(self) -> Iterable[About]: ...
+
+    def prepared(self) -> Iterable[NamedStatement]: ...
 
 
 class ClientPortals:
@@ -61,3 +73,6 @@ class ClientPortals:
 
     def about(self) -> Iterable[About]:
         return () if self._portals is None else self._portals.about()
+
+    def prepared(self) -> Iterable[NamedStatement]:
+        return () if self._portals is None else self._portals.prepared()

@@ -9,10 +9,12 @@ from typing import Protocol
 from remuda.datatypes.schema import Column
 from remuda.errors import CursorScansForward
 from remuda.member.cursors.named_cursor import About, Take
+from remuda.member.cursors.portals import NamedStatement
 from remuda.member.postgres.portals import ResultRun
 from remuda.member.postgres.preparing import Bound
 from remuda.member.sessions.statement import Statement
 from remuda.postgres.effects import Portal
+from remuda.postgres.prepared import Prepared
 from remuda.session.shape import ResultShape
 from remuda.sql.trees.cursors import Direction
 
@@ -33,6 +35,8 @@ class Opened(Protocol):
     """The portals of a session machine."""
 
     def named(self) -> Sequence[Portal]: ...
+
+    def named_statements(self) -> Sequence[tuple[str, Prepared]]: ...
 
     def begun(self, name: str) -> Portal:
         """The portal, which runs from now on."""
@@ -121,6 +125,10 @@ class PortalCursors:
                 binary=any(portal.formats),
                 scroll=False,
             )
+
+    def prepared(self) -> Iterator[NamedStatement]:
+        for name, found in self._opened.named_statements():
+            yield NamedStatement(name, found.text, found.created, found.types)
 
 
 def _running(portal: Portal) -> RunningPortal:

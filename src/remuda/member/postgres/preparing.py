@@ -130,7 +130,9 @@ class Preparing:
         fields = None if columns is None else fields_of(columns)
         planning = Planning(text, by, types, read_as, columns)
         by_key = isinstance(found, PlannedQuery) and found.point is not None
-        return Prepared(text, manner_of(found, session), shown_oids, fields, planning, by_key)
+        created = self._core.world.clock.wall_micros()
+        manner = manner_of(found, session)
+        return Prepared(text, manner, shown_oids, fields, planning, by_key, created)
 
     def _enums(self) -> dict[int, SqlType]:
         """The types of users by their OIDs. Values of them are read as the plan says."""

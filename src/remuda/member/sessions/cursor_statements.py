@@ -14,6 +14,7 @@ from typing import Any, Final, TypeAlias, TypeVar
 
 import pyarrow as pa
 
+from remuda.catalog.pg_types import type_oid
 from remuda.datatypes.schema import Column
 from remuda.datatypes.timestamp import moment
 from remuda.datatypes.values import PhysicalValue
@@ -274,6 +275,19 @@ class CursorStatements:
             (a.name, a.text, a.hold, a.binary, a.scroll, moment(a.created))
             for a in sorted(known, key=lambda a: a.name)
         ]
+
+    def prepared_rows(self, statement: Statement) -> list[tuple[Any, ...]]:
+        """Those of pg_prepared_statements: by PREPARE, which travel with the session and keep no
+        time, and by messages."""
+        found: list[tuple[Any, ...]] = []
+        for name, known in statement.session.prepared.items():
+            types = [type_oid(each) for each in known.types or ()]
+            found.append((name, known.text, None, types, True, 0, 0))
+        client = self._client_of(statement.channel)
+        for each in () if client is None else client.portals.prepared():
+            types = list(each.types)
+            found.append((each.name, each.text, moment(each.created), types, False, 0, 0))
+        return sorted(found, key=lambda row: str(row[0]))
 
     # --- the end of a transaction -------------------------------------------------------------
 

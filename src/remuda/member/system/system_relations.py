@@ -118,6 +118,7 @@ class SystemRelations:
             "sys.settings": self._settings,
             "pg_catalog.pg_settings": self._pg_settings,
             "pg_catalog.pg_cursors": self._pg_cursors,
+            "pg_catalog.pg_prepared_statements": self._pg_prepared_statements,
             "pg_catalog.pg_sequences": self._pg_sequences,
             "pg_catalog.pg_listening_channels": self._channels,
             "pg_catalog.pg_notification_queue_usage": self._usage,
@@ -370,6 +371,9 @@ class SystemRelations:
 
     async def _pg_cursors(self, statement: Statement) -> Iterable[Row]:
         return self._cursors.rows(statement)
+
+    async def _pg_prepared_statements(self, statement: Statement) -> Iterable[Row]:
+        return self._cursors.prepared_rows(statement)
 
     async def _channels(self, statement: Statement) -> Iterable[Row]:
         inbox = self._inbox(statement)
