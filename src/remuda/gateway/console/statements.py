@@ -35,6 +35,8 @@ ROWS_MAX: Final = 10_000
 ROWS_USUAL: Final = 1000
 CELL_MAX: Final = 4000
 """Characters of a value that are shown."""
+WHOLE_MAX: Final = 4 << 20
+"""Of a value that a page wants whole, as the plan of EXPLAIN."""
 PIECE_ROWS: Final = 256
 STATEMENTS_MAX: Final = 32
 """Statements of all pages that run at the same time; more wait for their turn."""
@@ -42,8 +44,11 @@ STATEMENTS_MAX: Final = 32
 
 @dataclass(frozen=True, slots=True)
 class Asked:
+    """``cell``: the most characters of a value."""
+
     text: str
     rows: int
+    cell: int
 
 
 def read_statement(body: dict[str, Any]) -> Asked:
@@ -59,7 +64,7 @@ def read_statement(body: dict[str, Any]) -> Asked:
             "each statement of the console is a session of its own: it has no settings to change "
             "and no prepared statements",
         )
-    return Asked(text, rows)
+    return Asked(text, rows, WHOLE_MAX if body.get("whole") is True else CELL_MAX)
 
 
 class Statements:
@@ -105,7 +110,7 @@ async def _stream(
                 await _write(response, head)
             shown = piece.slice(0, asked.rows - rows)
             rows += piece.num_rows
-            await _write(response, {"rows": row_texts(columns, shown)})
+            await _write(response, {"rows": row_texts(columns, shown, asked.cell)})
     except (ConnectionResetError, asyncio.CancelledError):
         with suppress(RemudaError):
             await asyncio.shield(cursor.cancel())
@@ -152,21 +157,22 @@ async def _pieces(cursor: Cursor, limit: int) -> AsyncGenerator[pa.RecordBatch, 
             return
 
 
-def row_texts(columns: Sequence[Column], batch: pa.RecordBatch) -> list[list[str | None]]:
-    """Each row as the texts of its values, as CAST to text writes them; NULL is None."""
+def row_texts(
+    columns: Sequence[Column], batch: pa.RecordBatch, cell: int = CELL_MAX
+) -> list[list[str | None]]:
+    """Each row as the texts of its values, as CAST to text writes them; NULL is None. Of a longer
+    text, ``cell`` characters and a sign that it goes on."""
     texts = [
-        _texts(array, column.type) for column, array in zip(columns, batch.columns, strict=True)
+        _texts(array, column.type, cell)
+        for column, array in zip(columns, batch.columns, strict=True)
     ]
     return [list(row) for row in zip(*texts, strict=True)]
 
 
-def _texts(array: pa.Array, sql_type: SqlType) -> list[str | None]:
+def _texts(array: pa.Array, sql_type: SqlType, cell: int) -> list[str | None]:
     text = text_of(sql_type)
-    return [
-        None if value is None else _cut(text(value))
+    found = [
+        None if value is None else text(value)
         for value in array_to_values(to_engine(array, sql_type), sql_type)
     ]
-
-
-def _cut(text: str) -> str:
-    return text if len(text) <= CELL_MAX else f"{text[:CELL_MAX]}…"
+    return [t if t is None or len(t) <= cell else f"{t[:cell]}…" for t in found]

@@ -4,14 +4,24 @@ import { h, setText, state } from "./dom.js";
 import { Herd } from "./members.js";
 import { ask, Refusal, Store } from "./store.js";
 import { ClusterView } from "./cluster.js";
+import { CutsView } from "./cuts.js";
+import { EditorView } from "./editor.js";
 import { PartitionsView } from "./partitions.js";
 import { MapsView } from "./maps.js";
 import { SettingsView } from "./settings.js";
+import { StatementsView } from "./statements.js";
+import { StreamsView } from "./streams.js";
+import { TransactionsView } from "./transactions.js";
 
 const VIEWS = [
   ["cluster", "Cluster", ClusterView],
   ["partitions", "Partitions", PartitionsView],
   ["maps", "Maps", MapsView],
+  ["statements", "Statements", StatementsView],
+  ["transactions", "Transactions", TransactionsView],
+  ["sql", "SQL", EditorView],
+  ["streams", "Streams", StreamsView],
+  ["snapshots", "Snapshots", CutsView],
   ["settings", "Settings", SettingsView],
 ];
 const root = document.getElementById("app");

@@ -11,7 +11,7 @@ export function short(value) {
   if (value === null || value === undefined) return "–";
   const number = Number(value);
   for (const [size, unit] of [[1e9, "bn"], [1e6, "m"], [1e4, "k"]]) {
-    if (Math.abs(number) >= size) return `${(number / (unit === "k" ? 1e3 : size)).toFixed(1)} ${unit}`;
+    if (Math.abs(number) >= size) return `${(number / (unit === "k" ? 1e3 : size)).toFixed(1).replace(/\.0$/, "")} ${unit}`;
   }
   return count(number);
 }
