@@ -61,6 +61,14 @@ def test_relations(shell, golden, client):
     golden.check("cli/relations.txt", found)
 
 
+def test_relations_about_the_grid(shell):
+    lines = shell("\\d sys.Maps").splitlines()
+    assert lines[0].strip() == 'View "sys.maps"'
+    assert any(line.split("|")[0].strip() == "partition_by" for line in lines)
+    assert 'any relation named "sys.nothing"' in shell("\\d sys.nothing")
+    assert 'any relation named "sys.a;b"' in shell("\\d sys.a;b")
+
+
 def test_all_commands_are_listed(shell):
     text = shell("\\?")
     for section in index.SECTIONS:

@@ -9,6 +9,7 @@ from remuda.cli.results.table import Alignment, harmless_name
 from remuda.cli.shell.commands.catalogue import Call, Command, Outcome
 from remuda.cli.shell.commands.lists import list_relations
 from remuda.cli.shell.patterns import pattern_of
+from remuda.cli.shell.words import folded
 from remuda.errors import UndefinedMap
 
 _TITLES = {"r": "Table", "p": "Table", "v": "View", "m": "Materialized view", "f": "Foreign table"}
@@ -28,7 +29,7 @@ def _describe(call: Call) -> Outcome:
         f"WHERE {condition} ORDER BY 2, 3",
         *values,
     )
-    if not found:
+    if not found and not _system(call, word):
         raise UndefinedMap(f'Did not find any relation named "{harmless_name(word)}".')
     for oid, schema, name, kind, _ in found:
         match kind:
@@ -39,6 +40,26 @@ def _describe(call: Call) -> Outcome:
             case _:
                 _relation(call, oid, (schema, name), kind)
     return None
+
+
+def _system(call: Call, word: str) -> bool:
+    """Describe a relation about the grid: ``sys`` is not in PostgreSQL's catalog. Whether
+    there is one of this name."""
+    schema, _, name = folded(word).partition(".")
+    if schema != "sys" or not name.isidentifier():
+        return False
+    try:
+        with call.session.client.sql(f"SELECT * FROM sys.{name} LIMIT 0") as cursor:
+            columns = cursor.columns
+    except UndefinedMap:
+        return False
+    cells = [
+        (column.name, str(column.type).lower(), None if column.nullable else "not null")
+        for column in columns
+    ]
+    names = ("Column", "Type", "Nullable")
+    call.session.print_table(Table(names, [_LEFT] * 3, cells, f'View "sys.{name}"', []))
+    return True
 
 
 def _relation(call: Call, oid: int, name: tuple[str, str], kind: str) -> None:
