@@ -73,6 +73,8 @@ def foreign_key_text(key: ForeignKey) -> str:
     for event, action in (("UPDATE", key.on_update), ("DELETE", key.on_delete)):
         if action is not KeyAction.NO_ACTION:
             text += f" ON {event} {action.value}"
+    if key.set_columns:
+        text += f" ({', '.join(map(quoted_name, key.set_columns))})"
     return text
 
 

@@ -87,6 +87,7 @@ def _carried(
             namespace=places.get(parent, key.namespace),
             columns=tuple(own.get(name, name) for name in key.columns),
             parent_columns=tuple(others.get(name, name) for name in key.parent_columns),
+            set_columns=tuple(own.get(name, name) for name in key.set_columns),
         )
         if all(name in schema.position for name in found.columns):
             yield found

@@ -163,6 +163,14 @@ class KeyAction(Enum):
     """They refuse it, once the statement has changed all of its rows."""
     RESTRICT = "RESTRICT"
     """They refuse it: other changes of the same statement do not excuse it."""
+    CASCADE = "CASCADE"
+    """They go, too, or get the new key."""
+    SET_NULL = "SET NULL"
+    SET_DEFAULT = "SET DEFAULT"
+
+    @property
+    def refuses(self) -> bool:
+        return self in {KeyAction.NO_ACTION, KeyAction.RESTRICT}
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,6 +187,8 @@ class ForeignKey:
     on_update: KeyAction = KeyAction.NO_ACTION
     namespace: str = PUBLIC
     """The SQL schema of the parent."""
+    set_columns: tuple[str, ...] = ()
+    """Of ``columns`` those that ON DELETE SET NULL and SET DEFAULT set; empty: all."""
     oid: int = field(default=0, compare=False, repr=False)
     """Of the constraint."""
     comment: str = field(default="", compare=False, repr=False)

@@ -292,6 +292,7 @@ def encode_schema(schema: MapSchema) -> common_pb2.MapSchema:
                 namespace=None if key.namespace == PUBLIC else key.namespace,
                 oid=key.oid or None,
                 comment=key.comment or None,
+                set_columns=key.set_columns,
             )
             for key in schema.foreign_keys
         ],
@@ -335,6 +336,7 @@ def decode_schema(message: common_pb2.MapSchema) -> MapSchema:
                 KeyAction(key.on_delete or KeyAction.NO_ACTION),
                 KeyAction(key.on_update or KeyAction.NO_ACTION),
                 key.namespace or PUBLIC,
+                tuple(key.set_columns),
                 key.oid,
                 key.comment,
             )

@@ -191,7 +191,7 @@ class Check(_message.Message):
     def __init__(self, name: _Optional[str] = ..., text: _Optional[str] = ..., oid: _Optional[int] = ..., comment: _Optional[str] = ...) -> None: ...
 
 class ForeignKey(_message.Message):
-    __slots__ = ("name", "columns", "parent", "parent_columns", "on_delete", "on_update", "namespace", "oid", "comment")
+    __slots__ = ("name", "columns", "parent", "parent_columns", "on_delete", "on_update", "namespace", "oid", "comment", "set_columns")
     NAME_FIELD_NUMBER: _ClassVar[int]
     COLUMNS_FIELD_NUMBER: _ClassVar[int]
     PARENT_FIELD_NUMBER: _ClassVar[int]
@@ -201,6 +201,7 @@ class ForeignKey(_message.Message):
     NAMESPACE_FIELD_NUMBER: _ClassVar[int]
     OID_FIELD_NUMBER: _ClassVar[int]
     COMMENT_FIELD_NUMBER: _ClassVar[int]
+    SET_COLUMNS_FIELD_NUMBER: _ClassVar[int]
     name: str
     columns: _containers.RepeatedScalarFieldContainer[str]
     parent: str
@@ -210,7 +211,8 @@ class ForeignKey(_message.Message):
     namespace: str
     oid: int
     comment: str
-    def __init__(self, name: _Optional[str] = ..., columns: _Optional[_Iterable[str]] = ..., parent: _Optional[str] = ..., parent_columns: _Optional[_Iterable[str]] = ..., on_delete: _Optional[str] = ..., on_update: _Optional[str] = ..., namespace: _Optional[str] = ..., oid: _Optional[int] = ..., comment: _Optional[str] = ...) -> None: ...
+    set_columns: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, name: _Optional[str] = ..., columns: _Optional[_Iterable[str]] = ..., parent: _Optional[str] = ..., parent_columns: _Optional[_Iterable[str]] = ..., on_delete: _Optional[str] = ..., on_update: _Optional[str] = ..., namespace: _Optional[str] = ..., oid: _Optional[int] = ..., comment: _Optional[str] = ..., set_columns: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class ViewDefinition(_message.Message):
     __slots__ = ("name", "text", "columns", "uses", "comment", "view_id", "names", "oid", "namespace")

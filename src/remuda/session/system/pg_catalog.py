@@ -54,7 +54,13 @@ from remuda.session.system.sequences import pg_sequence, with_generated, with_id
 from remuda.sql.definitions.constraints import condition_columns
 
 UTF8: Final = 6
-_ACTIONS: Final = {KeyAction.NO_ACTION: "a", KeyAction.RESTRICT: "r"}
+_ACTIONS: Final = {
+    KeyAction.NO_ACTION: "a",
+    KeyAction.RESTRICT: "r",
+    KeyAction.CASCADE: "c",
+    KeyAction.SET_NULL: "n",
+    KeyAction.SET_DEFAULT: "d",
+}
 NO_LIMIT: Final = -1
 """Of connections, of statistics: PostgreSQL's number for none."""
 
@@ -227,6 +233,7 @@ def _foreign_key(catalog: Catalog, schema: MapSchema, key: ForeignKey, namespace
         confkey=[number_of(parent, name) for name in key.parent_columns],
         confupdtype=_ACTIONS[key.on_update], confdeltype=_ACTIONS[key.on_delete],
         confmatchtype="s",
+        confdelsetcols=[number_of(schema, name) for name in key.set_columns] or None,
         conpfeqop=equal, conppeqop=equal, conffeqop=equal,
     )  # fmt: skip
 

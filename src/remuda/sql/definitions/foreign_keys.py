@@ -9,14 +9,16 @@ from functools import partial
 from remuda.catalog.edits import DropMap, Edit, PutMap
 from remuda.catalog.foreign_keys import is_key, refuse
 from remuda.datatypes.identifiers import quoted_name, sql_name
-from remuda.datatypes.schema import ForeignKey, MapSchema
+from remuda.datatypes.schema import ForeignKey, KeyAction, MapSchema
 from remuda.datatypes.sql import Kind, SqlType
 from remuda.datatypes.violations import missing_parent
 from remuda.errors import (
     DuplicateObject,
+    InvalidColumnReference,
     InvalidForeignKey,
     NotSupported,
     RemudaError,
+    SqlSyntaxError,
     TypeMismatch,
     UndefinedColumn,
     UndefinedObject,
@@ -73,6 +75,7 @@ def _bound(
         refuse(schema, is_parent=False)
     except RemudaError as problem:
         raise placed(context, problem, definition.parent) from None
+    set_columns = _set_columns(context, schema, definition, columns)
     return ForeignKey(
         name,
         columns,
@@ -81,7 +84,41 @@ def _bound(
         definition.on_delete,
         definition.on_update,
         parent.namespace,
+        set_columns,
     )
+
+
+def _set_columns(
+    context: Context,
+    schema: MapSchema,
+    definition: ForeignKeyDefinition,
+    columns: Sequence[str],
+) -> tuple[str, ...]:
+    """The columns that ON DELETE sets, if it does not set all. Raises InvalidColumnReference for
+    others, SqlSyntaxError for actions that would change a generated column."""
+    for name in definition.set_columns:
+        if name.text not in columns:
+            error = InvalidColumnReference(
+                f'column "{name.text}" referenced in ON DELETE SET action must be part of foreign '
+                "key"
+            )
+            raise placed(context, error, name)
+    if any(schema.column(name).generated for name in columns):
+        changes = {
+            "DELETE": not (
+                definition.on_delete.refuses or definition.on_delete is KeyAction.CASCADE
+            ),
+            "UPDATE": not definition.on_update.refuses,
+        }
+        for event, changed in changes.items():
+            if changed:
+                problem = SqlSyntaxError(
+                    f"invalid ON {event} action for foreign key constraint containing generated "
+                    "column",
+                    hint="Write NO ACTION or RESTRICT.",
+                )
+                raise placed(context, problem, definition.columns[0])
+    return tuple(name.text for name in definition.set_columns)
 
 
 def _column(context: Context, schema: MapSchema, name: Name) -> str:

@@ -4,15 +4,20 @@
 
     parent [(column, ...)] [MATCH SIMPLE] [ON DELETE action] [ON UPDATE action]
         [NOT DEFERRABLE] [INITIALLY IMMEDIATE]
-    action    NO ACTION | RESTRICT
+    action    NO ACTION | RESTRICT | CASCADE | SET NULL [columns] | SET DEFAULT [columns]
+    columns   (column, ...)
 """
 
 from __future__ import annotations
+
+from typing import Final
 
 from remuda.datatypes.schema import KeyAction
 from remuda.errors import NotSupported, SqlSyntaxError
 from remuda.sql.parsing.token_reader import TokenReader
 from remuda.sql.trees.syntax import ForeignKeyDefinition, Name
+
+_SETS: Final = {KeyAction.SET_NULL, KeyAction.SET_DEFAULT}
 
 
 def read_references(
@@ -23,6 +28,7 @@ def read_references(
     parent_columns = reader.names() if reader.word() == "(" else ()
     _match(reader)
     actions: dict[str, KeyAction] = {}
+    set_columns: tuple[Name, ...] = ()
     while reader.word() == "on":
         place = reader.position()
         reader.expect("on")
@@ -34,7 +40,16 @@ def read_references(
                 f"ON {event.upper()} is given twice", position=place, hint="Leave one of them out."
             )
         reader.expect(event)
-        actions[event] = _action(reader, event)
+        actions[event] = _action(reader)
+        if actions[event] in _SETS and reader.word() == "(":
+            if event == "update":
+                raise NotSupported(
+                    f"a column list with {actions[event].value} is only supported for ON DELETE "
+                    "actions",
+                    position=reader.position(),
+                    hint="Leave the columns out: ON UPDATE sets all columns of the foreign key.",
+                )
+            set_columns = reader.names()
     _at_once(reader)
     return ForeignKeyDefinition(
         constraint,
@@ -43,6 +58,7 @@ def read_references(
         parent_columns,
         actions.get("delete", KeyAction.NO_ACTION),
         actions.get("update", KeyAction.NO_ACTION),
+        set_columns,
     )
 
 
@@ -60,27 +76,11 @@ def _match(reader: TokenReader) -> None:
     )
 
 
-def _action(reader: TokenReader, event: str) -> KeyAction:
-    place = reader.position()
-    if reader.accept("no", "action"):
-        return KeyAction.NO_ACTION
-    if reader.accept("restrict"):
-        return KeyAction.RESTRICT
-    action = ""
-    if reader.accept("cascade"):
-        action = "CASCADE"
-    elif reader.accept("set", "null"):
-        action = "SET NULL"
-    elif reader.accept("set", "default"):
-        action = "SET DEFAULT"
-    else:
-        reader.fail("Actions: NO ACTION, RESTRICT.")
-    raise NotSupported(
-        f"ON {event.upper()} {action} is not supported",
-        position=place,
-        hint="Supported: NO ACTION, RESTRICT. Change the referencing rows in the same transaction, "
-        "before the row that they reference.",
-    )
+def _action(reader: TokenReader) -> KeyAction:
+    found = next((a for a in KeyAction if reader.accept(*a.value.lower().split())), None)
+    if found is None:
+        reader.fail(f"Actions: {', '.join(action.value for action in KeyAction)}.")
+    return found
 
 
 def _at_once(reader: TokenReader) -> None:

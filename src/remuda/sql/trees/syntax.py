@@ -139,6 +139,7 @@ class ForeignKeyDefinition:
     parent_columns: tuple[Name, ...]
     on_delete: KeyAction = KeyAction.NO_ACTION
     on_update: KeyAction = KeyAction.NO_ACTION
+    set_columns: tuple[Name, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
