@@ -27,7 +27,7 @@ DEFINITIONS: Final = (
     ("no two rows with the same values; NULLs differ, unless NULLS NOT DISTINCT says otherwise",
      "CREATE TABLE users (id BIGINT PRIMARY KEY, mail TEXT UNIQUE, a INT, b INT, UNIQUE (a, b))"),
     ("rows of another map that must be there; FOREIGN KEY (...) for several columns",
-     "CREATE TABLE meals (id INT, flight BIGINT REFERENCES flights ON DELETE RESTRICT)"),
+     "CREATE TABLE meals (id INT, flight BIGINT REFERENCES flights ON DELETE CASCADE)"),
     ("a map without a key: each row gets a number of its own, which * does not show",
      "CREATE TABLE log (at TIMESTAMP, what TEXT)"),
     ("a column that is computed from others of its row, whoever writes it",
@@ -110,7 +110,9 @@ Foreign keys hold for every writer and at every isolation level, also while memb
 the child names a row of the parent, by its primary key or by columns that are UNIQUE there. Both
 columns have one type; integers of any width compare, and so do texts. Each statement checks its
 rows, put and remove do at the commit, with PostgreSQL's 23503; a delete of a parent beside a new
-child may be 40001. An index on the columns of the child makes deletes of parents fast. Maps with
+child may be 40001. ON DELETE and ON UPDATE take NO ACTION, RESTRICT, CASCADE, SET NULL and SET
+DEFAULT; rows that follow count as written by the transaction, and a default of SET DEFAULT takes no
+numbers of sequences. An index on the columns of the child makes deletes of parents fast. Maps with
 ttl, max_idle or eviction cannot be parents, and neither side can be REPLICATED, temporary or with
 async_backups (0A000). Jobs and Spark write to a map with foreign keys and remove rows of a parent
 in no bulk write (0A000); COPY and INSERT ... SELECT into a child are transactions of at most

@@ -47,4 +47,6 @@ INSERT INTO sales.parts VALUES (1, 'wheel', NULL), (2, 'hub', 1), (3, 'axle', 3)
 ALTER TABLE sales.parts ADD CONSTRAINT above FOREIGN KEY (up) REFERENCES sales.parts ON UPDATE RESTRICT;
 CREATE TABLE uses (id int PRIMARY KEY, part int CONSTRAINT "Of part" REFERENCES sales.parts ON DELETE RESTRICT, other bigint, label varchar(20), FOREIGN KEY (other, label) REFERENCES sales.parts (id, label));
 INSERT INTO uses VALUES (1, 2, 1, 'wheel'), (2, NULL, 7, NULL), (3, 2, NULL, NULL);
+CREATE TABLE follows (a int REFERENCES sales.parts ON DELETE CASCADE, b int DEFAULT 1 REFERENCES sales.parts ON UPDATE CASCADE ON DELETE SET DEFAULT, c int, FOREIGN KEY (c) REFERENCES sales.parts ON DELETE SET NULL (c));
+INSERT INTO follows VALUES (3, 3, 3), (1, 1, NULL);
 COMMENT ON CONSTRAINT "Of part" ON uses IS 'what is used';

@@ -92,7 +92,7 @@ def test_a_dump_loads_and_compares_equal(
         asked(original, "-f", str(again))
     finally:
         asked(remuda, "-c", "DROP SCHEMA sales CASCADE")
-        for name in ("people", "plain", "pair", "kinds", "uses", '"Mixed Case"'):
+        for name in ("people", "plain", "pair", "kinds", "uses", "follows", '"Mixed Case"'):
             asked(remuda, "-c", f"DROP TABLE {name} CASCADE")
         asked(remuda, "-c", 'DROP SEQUENCE "Odd Names"')
         asked(remuda, "-c", "DROP TYPE size")

@@ -17,10 +17,14 @@ ORPHANS = "SELECT c.k, c.p FROM c LEFT JOIN p ON p.k = c.p WHERE c.p IS NOT NULL
 ORPHANS_BY_VALUE = (
     "SELECT d.k, d.u FROM d LEFT JOIN p ON p.u = d.u WHERE d.u IS NOT NULL AND p.u IS NULL"
 )
+ORPHANS_THAT_FOLLOW = (
+    "SELECT e.k, e.u FROM e LEFT JOIN p ON p.u = e.u WHERE e.u IS NOT NULL AND p.u IS NULL"
+)
 
 
 class Families(Work):
-    """Parents ``p``, children ``c`` by the primary key, and children ``d`` by a unique value."""
+    """Parents ``p``, children ``c`` by the primary key, children ``d`` by a unique value, and
+    children ``e`` that follow it."""
 
     name: ClassVar[str] = "families"
 
@@ -33,6 +37,10 @@ class Families(Work):
         await client.sql("CREATE TABLE p (k BIGINT PRIMARY KEY, u BIGINT UNIQUE, n BIGINT)")
         await client.sql("CREATE TABLE c (k BIGINT PRIMARY KEY, p BIGINT REFERENCES p)")
         await client.sql("CREATE TABLE d (k BIGINT PRIMARY KEY, u BIGINT REFERENCES p (u))")
+        await client.sql(
+            "CREATE TABLE e (k BIGINT PRIMARY KEY, "
+            "u BIGINT REFERENCES p (u) ON DELETE CASCADE ON UPDATE CASCADE)"
+        )
 
     async def step(self, client: Any, chance: Random) -> None:
         if chance.random() < 0.15:
@@ -40,7 +48,8 @@ class Families(Work):
             return
         makers = (
             self._child, self._child, self._child, self._put_child, self._child_by_value,
-            self._move_child, self._in_transaction, self._in_transaction, self._parent,
+            self._child_that_follows, self._child_that_follows, self._move_child,
+            self._in_transaction, self._in_transaction, self._parent,
             self._parent, self._delete, self._delete, self._remove, self._forget, self._touch,
             self._new_value,
         )  # fmt: skip
@@ -66,6 +75,9 @@ class Families(Work):
 
     async def _child_by_value(self, client: Any, _chance: Random, parent: int) -> None:
         await client.sql("INSERT INTO d VALUES (?, ?)", self._next(), parent * 10)
+
+    async def _child_that_follows(self, client: Any, _chance: Random, parent: int) -> None:
+        await client.sql("INSERT INTO e VALUES (?, ?)", self._next(), parent * 10)
 
     async def _move_child(self, client: Any, _chance: Random, parent: int) -> None:
         await client.sql("UPDATE c SET p = ? WHERE k % 5 = 0", parent)
@@ -112,7 +124,7 @@ class Families(Work):
         await client.sql("UPDATE p SET u = u - 1 WHERE k = ? AND u > ?", parent, parent * 10)
 
     async def _look(self, client: Any) -> None:
-        for text in (ORPHANS, ORPHANS_BY_VALUE):
+        for text in (ORPHANS, ORPHANS_BY_VALUE, ORPHANS_THAT_FOLLOW):
             found = await rows(client, text)
             if found:
                 self.wrong.append(f"children without parents: {found}")

@@ -40,15 +40,15 @@ ABILITIES = """
     cross_schema_fk_reflection fk_constraint_option_reflection_ondelete_noaction
     fk_constraint_option_reflection_ondelete_restrict
     fk_constraint_option_reflection_onupdate_restrict repeated_column_foreign_keys
+    foreign_key_constraint_option_reflection_ondelete
+    foreign_key_constraint_option_reflection_onupdate recursive_fk_cascade on_update_cascade
 """.split()
 
 MISSING = """
-    deferrable_fks foreign_key_constraint_option_reflection_ondelete
-    foreign_key_constraint_option_reflection_onupdate recursive_fk_cascade on_update_cascade
-    materialized_views
+    deferrable_fks materialized_views
 """.split()
-"""Deferrable and cascading foreign keys, and materialized views, are refused. A name leaves this
-list when its statement is served."""
+"""Deferrable foreign keys and materialized views are refused. A name leaves this list when its
+statement is served."""
 
 
 class Requirements(SuiteRequirements):

@@ -95,6 +95,17 @@ class Conditions:
                     raise null_value(self.schema, column, row)
         return found
 
+    def entered_rows(self, rows: Sequence[Row]) -> list[Row]:
+        """Rows of physical values that other writes have changed, with the values of generated
+        columns. Raises what ``Constraints.check`` raises, and the errors of these columns."""
+        batch = self._batch(rows)
+        check_batch(batch, self.schema.given)
+        if self.schema.generated:
+            batch = self.completed(batch)
+        check_batch(batch, self.schema)
+        self.check(batch)
+        return list(arrays_to_rows(batch.columns, [column.type for column in self.schema.columns]))
+
     def _compiler(self) -> Compiler:
         return Compiler({position: position for position in range(len(self.schema.columns))})
 

@@ -7,7 +7,19 @@ one that fails has written nothing.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterable, Sequence
+from collections import ChainMap
+from collections.abc import (
+    AsyncGenerator,
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Iterable,
+    Iterator,
+    Mapping,
+    MutableMapping,
+    Sequence,
+)
+from typing import cast
 
 import pyarrow as pa
 
@@ -27,13 +39,14 @@ from remuda.member.sessions.snapshots import changed_by_others
 from remuda.member.sessions.statement import Statement
 from remuda.member.state.transaction_sets import ReadSet, Write
 from remuda.member.statements.changes import ATTEMPTS, Answer, Changed, Chooser, Source, chosen_rows
+from remuda.member.statements.checks.cascades import Followed
 from remuda.member.statements.checks.checks import Checks
 from remuda.member.statements.checks.foreign_keys import Own
 from remuda.member.statements.writers import KEYS_MAX as WAITING_KEYS_MAX
 from remuda.member.statements.writers import Writers
 from remuda.session.planning import PlannedChange
 from remuda.transaction.isolation import Isolation
-from remuda.transaction.own_writes import Key, Row, canonical_key, empty_size, size_of
+from remuda.transaction.own_writes import Key, Row, Written, canonical_key, empty_size, size_of
 
 
 class ManyRows(Exception):
@@ -90,29 +103,41 @@ class Rows:
         self._most = most
         self.stored: dict[Key, Row] = {}
         self.removed: set[Key] = set()
+        self.renamed: dict[Key, Key] = {}
+        """The new keys of rows to which an UPDATE gives others."""
 
-    def store(self, columns: Sequence[pa.Array]) -> None:
-        """Whole rows in engine form. Raises the errors of ``Constraints.check``, UniqueViolation
-        for a key that comes twice, LimitExceeded."""
+    def rename(self, written: Sequence[pa.Array], removed: Sequence[pa.Array]) -> None:
+        """Rows in place of those with the keys ``removed``, one by one. Raises as ``store`` and
+        ``remove``."""
+        self.renamed.update(zip(self.remove(removed), self.store(written), strict=True))
+
+    def store(self, columns: Sequence[pa.Array]) -> list[Key]:
+        """Whole rows in engine form: their keys. Raises the errors of ``Constraints.check``,
+        UniqueViolation for a key that comes twice, LimitExceeded."""
         schema, constraints = self._schema, self._core.constraints
         if self._most is not None and len(self.stored) + len(columns[0]) > self._most:
             raise ManyRows
         batch = pa.record_batch(list(columns), schema=engine_schema(schema))
         batch = constraints.with_row_ids(batch, schema, self._core.number)
         constraints.check(batch, schema)
+        keys = []
         for row in arrays_to_rows(batch.columns, [column.type for column in schema.columns]):
             key = canonical_key(tuple([row[p] for p in schema.key_positions]))
             if key in self.stored:
                 raise duplicate_key(schema, key)
             self.stored[key] = row
+            keys.append(key)
             self._take(size_of(key, row))
+        return keys
 
-    def remove(self, columns: Sequence[pa.Array]) -> None:
-        """Key columns in engine form."""
+    def remove(self, columns: Sequence[pa.Array]) -> list[Key]:
+        """Key columns in engine form: the keys."""
         types = [self._schema.columns[p].type for p in self._schema.key_positions]
-        for key in arrays_to_rows(columns, types):
-            self.removed.add(canonical_key(key))
+        keys = [canonical_key(key) for key in arrays_to_rows(columns, types)]
+        self.removed.update(keys)
+        for key in keys:
             self._take(size_of(key, None))
+        return keys
 
     def _take(self, size: int) -> None:
         self._room -= size
@@ -126,6 +151,22 @@ class Rows:
     def entries(self) -> dict[Key, Row | None]:
         """A key that is removed and stored is stored."""
         return {**dict.fromkeys(self.removed), **self.stored}
+
+
+class WrittenRows(Mapping[Key, Row | None]):
+    """The rows that a transaction has written to a map, without a copy."""
+
+    def __init__(self, written: Mapping[Key, Written]) -> None:
+        self._written = written
+
+    def __getitem__(self, key: Key) -> Row | None:
+        return self._written[key].row
+
+    def __iter__(self) -> Iterator[Key]:
+        return iter(self._written)
+
+    def __len__(self) -> int:
+        return len(self._written)
 
 
 class TransactionChanges:
@@ -144,6 +185,7 @@ class TransactionChanges:
         self._keys = keys
         self._uniques = checks.uniques
         self._foreign_keys = checks.foreign_keys
+        self._cascades = checks.cascades
         self._writers = Writers(core.world.clock)
 
     async def insert(
@@ -168,9 +210,9 @@ class TransactionChanges:
             if insert_only:
                 await self.refuse_existing(transaction, schema, list(rows.stored), at)
             await self._refuse_equals(transaction, schema, rows.entries(), at)
-            await self._refuse_orphans(transaction, schema, rows, at)
+            followed = await self._keep_references(statement, transaction, schema, rows, at)
             since = at if insert_only else BLIND
-            self._apply(transaction, schema, rows.entries(), since)
+            self._apply_all(transaction, schema, rows, followed, since, at, keeps=False)
         return len(rows.stored)
 
     async def change(  # noqa: PLR0917 (what a change consists of)
@@ -223,9 +265,11 @@ class TransactionChanges:
                     written, removed = chosen_rows(columns[:keys], width)
                 else:
                     written, removed = columns[:width], columns[width:keys]
-                if written:
+                if written and removed and not change.chooses:
+                    rows.rename(written, removed)
+                elif written:
                     rows.store(written)
-                if removed:
+                if removed and (change.chooses or not written):
                     rows.remove(removed)
                 if change.returning:
                     size = changed.keep(columns[keys:], size)
@@ -244,14 +288,16 @@ class TransactionChanges:
         if change.insert_only:
             new = [key for key in rows.stored if key not in rows.removed]
             await self.refuse_existing(transaction, schema, new, at)
+        followed = Followed()
         if not change.keeps_uniques:
             await self._refuse_equals(transaction, schema, rows.entries(), at)
-            await self._refuse_orphans(transaction, schema, rows, at)
+            followed = await self._keep_references(statement, transaction, schema, rows, at)
         if answer is not None:
             changed = await answer(at, changed)
         statement.check()
         since = at if change.reads_target or change.insert_only else BLIND
-        self._apply(transaction, schema, rows.entries(), since, change.keeps_uniques)
+        keeps = change.keeps_uniques
+        self._apply_all(transaction, schema, rows, followed, since, at, keeps=keeps)
         return changed
 
     async def _queued(
@@ -359,23 +405,89 @@ class TransactionChanges:
         own = {key: written.row for key, written in before.items()}
         await self._uniques.check(schema, {**own, **entries}, entries, at)
 
-    async def _refuse_orphans(
-        self, transaction: OpenTransaction, schema: MapSchema, rows: Rows, at: int
-    ) -> None:
-        """Raises ForeignKeyViolation for rows that name no parent, and for children whose parent
-        goes, as the transaction sees them. (The commit looks again, for others; it is enough where
-        it follows, but for keys that ON UPDATE RESTRICT keeps from moving.)"""
+    async def _keep_references(
+        self,
+        statement: Statement,
+        transaction: OpenTransaction,
+        schema: MapSchema,
+        rows: Rows,
+        at: int,
+    ) -> Followed:
+        """The rows that follow referenced keys (CASCADE and its kind). Raises ForeignKeyViolation
+        for rows that name no parent, and for children whose parent goes, as the transaction sees
+        them, and as ``Cascades.follow``. (The commit looks again, for others; it is enough where
+        it follows, but for keys that an UPDATE changes.)"""
+        nothing = Followed()
         if not (schema.foreign_keys or schema.children):
-            return
+            return nothing
         entries = rows.entries()
-        moved = rows.removed & rows.stored.keys()
-        if transaction.implicit and not (moved and schema.children):
-            return
-        own = Own(changed={schema.map_id: list(entries)}, moved=moved)
-        for map_id, written in transaction.writes.maps.items():
-            own.entries[map_id] = {key: each.row for key, each in written.written.items()}
+        renamed = {old: new for old, new in rows.renamed.items() if old != new}
+        if transaction.implicit and not (renamed and schema.children):
+            return nothing
+        maps = transaction.writes.maps
+        before = {map_id: WrittenRows(written.written) for map_id, written in maps.items()}
+        own = Own(
+            changed={schema.map_id: list(entries)},
+            moved=renamed.keys() & rows.stored.keys(),
+            before=before,
+            renamed={schema.map_id: renamed},
+        )
+        own.entries.update(
+            {
+                map_id: ChainMap({}, cast("MutableMapping[Key, Row | None]", each))
+                for map_id, each in before.items()
+            }
+        )
         own.entries.setdefault(schema.map_id, {}).update(entries)
+        found = nothing
+        if schema.children and self._cascades.follows(schema):
+            found = await self._cascades.follow(own, at, statement=True)
+            await self._hold(statement, transaction, found, at)
         await self._foreign_keys.check(own, at)
+        return found
+
+    async def _hold(
+        self, statement: Statement, transaction: OpenTransaction, found: Followed, at: int
+    ) -> None:
+        """Lock the rows that follow, in a pessimistic transaction. Raises SerializationFailure for
+        those that others have changed meanwhile."""
+        if not transaction.pessimistic:
+            return
+        for map_id, entries in found.entries.items():
+            schema = self._core.store(map_id, 0).schema
+            await self._lock(statement, transaction, schema, list(entries))
+            now = await self._sessions.snapshots.now()
+            if not await self._sessions.snapshots.unchanged(schema, list(entries), at, now):
+                raise SerializationFailure(
+                    f'rows of map "{schema.name}" that follow a referenced key were changed by '
+                    "others before they could be locked",
+                    hint="Run the transaction again.",
+                )
+
+    def _apply_all(  # noqa: PLR0917 (what a statement has written)
+        self,
+        transaction: OpenTransaction,
+        schema: MapSchema,
+        rows: Rows,
+        followed: Followed,
+        since: int,
+        at: int,
+        keeps: bool,
+    ) -> None:
+        """The rows of a statement, and those that follow them: all or none. Removed keys whose rows
+        have got others are marked, for the commit (see ``Own.rekeyed``)."""
+        mark = transaction.writes.mark
+        try:
+            entries = rows.entries()
+            self._apply(transaction, schema, entries, since, keeps)
+            if schema.children:
+                old = [key for key in rows.renamed if entries[key] is None]
+                self._apply(transaction, schema, dict.fromkeys(old), since, keeps=True)
+            for map_id, more in followed.entries.items():
+                self._apply(transaction, self._core.store(map_id, 0).schema, more, at)
+        except BaseException:
+            transaction.writes.undo(mark)
+            raise
 
     async def refuse_existing(
         self, transaction: OpenTransaction, schema: MapSchema, keys: list[Key], at: int

@@ -8,6 +8,7 @@ from remuda.member.membership.membership import Membership
 from remuda.member.queries.queries import Queries
 from remuda.member.sessions.keys import KeyReader
 from remuda.member.state.transaction_sets import ReadSet, WriteSet
+from remuda.member.statements.checks.cascades import Cascades
 from remuda.member.statements.checks.foreign_keys import ForeignKeyChecks
 from remuda.member.statements.checks.stored_rows import StoredRows
 from remuda.member.statements.checks.unique_checks import UniqueChecks
@@ -31,13 +32,15 @@ class Checks:
         stored = StoredRows(core, plans, runs, queries)
         self.uniques = UniqueChecks(core, membership, catalog, stored)
         self.foreign_keys = ForeignKeyChecks(core, membership, catalog, keys, stored)
+        self.cascades = Cascades(core, keys, self.foreign_keys)
 
     async def guarded(
         self, writes: WriteSet, reads: ReadSet | None
     ) -> tuple[WriteSet, ReadSet | None]:
         """The writes and reads to commit in place of these. Raises what the checks of
         unique values and of foreign keys raise."""
-        first = list(writes)
+        extended, reads = await self.cascades.extended(list(writes), reads)
+        first = list(extended)
         writes, reads = await self.uniques.guarded(first, reads)
         more = list(writes)[len(first) :]
         kept, reads = await self.foreign_keys.guarded(first, reads)

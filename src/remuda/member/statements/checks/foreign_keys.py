@@ -8,7 +8,15 @@ the guard. Both reads are validated by the commit, at every isolation level.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import AsyncGenerator, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import (
+    AsyncGenerator,
+    Collection,
+    Iterable,
+    Iterator,
+    Mapping,
+    MutableMapping,
+    Sequence,
+)
 from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
@@ -47,12 +55,18 @@ _BITS: Final = {Kind.TINYINT: 8, Kind.SMALLINT: 16, Kind.INTEGER: 32, Kind.BIGIN
 class Own:
     """The writes of one transaction to maps with foreign keys, and to their parents."""
 
-    entries: dict[int, dict[Key, Row | None]] = field(default_factory=dict)
+    entries: dict[int, MutableMapping[Key, Row | None]] = field(default_factory=dict)
     """By map id: all of them."""
+    before: Mapping[int, Entries] = field(default_factory=dict)
+    """By map id: those of earlier statements."""
     changed: dict[int, list[Key]] = field(default_factory=dict)
     """By map id: those that are to be checked."""
     moved: Collection[Key] = ()
     """Keys of a map that is its own parent's, which an UPDATE gave to other rows; see ``check``."""
+    renamed: dict[int, dict[Key, Key]] = field(default_factory=dict)
+    """By map id: the new keys of rows to which an UPDATE gave other ones."""
+    rekeyed: Collection[tuple[int, Key]] = ()
+    """Removed keys whose rows have got others by an UPDATE, which has followed them."""
 
     def of(self, map_id: int) -> Entries:
         return self.entries.get(map_id, {})
@@ -126,7 +140,7 @@ class ForeignKeyChecks:
                 own.changed.setdefault(write.map_id, []).append(key)
         if not self._concerns_others(own):
             return writes, reads
-        reads = reads or ReadSet(await self._now())
+        reads = reads or ReadSet(await self.now())
         checked = await self._checked(own, reads.snapshot)
         if not (checked.reads or checked.taken):
             return writes, reads
@@ -158,7 +172,7 @@ class ForeignKeyChecks:
             rows = [entries[key] for key in keys]
             if schema.children and (
                 any(row is None for row in rows)
-                or any(set(key.parent_columns) != set(schema.key) for _, key in self._ends(schema))
+                or any(set(key.parent_columns) != set(schema.key) for _, key in self.ends(schema))
                 or any(key in own.moved for key in keys)
             ):
                 return True
@@ -191,7 +205,7 @@ class ForeignKeyChecks:
                 if named is None:
                     parent = self._parent(schema, foreign)
                     named = found[place] = _Named(parent, foreign.parent_columns)
-                for values in _values(schema, foreign.columns, map(entries.__getitem__, keys)):
+                for values in values_in(schema, foreign.columns, map(entries.__getitem__, keys)):
                     if None not in values:
                         named.by_values.setdefault(values, (schema, foreign, values))
         return [named for named in found.values() if named.by_values]
@@ -206,7 +220,7 @@ class ForeignKeyChecks:
         parent, entries, types = named.parent, own.of(named.parent.map_id), named.types
         written = {
             same_values(values, types)
-            for values in _values(parent, named.columns, entries.values())
+            for values in values_in(parent, named.columns, entries.values())
         }
         sought = [v for v in named.by_values if same_values(v, types) not in written]
         # A snapshot may lie below the clock of another member: a parent that is not there may have
@@ -214,7 +228,7 @@ class ForeignKeyChecks:
         for last in (False, True):
             if not sought:
                 return
-            when = await self._now() if last else at
+            when = await self.now() if last else at
             there = await self._there(named, sought, entries, when)
             for values in sought:
                 if values in there:
@@ -230,7 +244,7 @@ class ForeignKeyChecks:
         """The values that rows of the parent have at ``at`` which the transaction has not
         written."""
         types = named.types
-        sought = [v for v in sought if all(map(_fits, types, v))]
+        sought = [v for v in sought if all(map(fits, types, v))]
         if named.by_key:
             keys = {values: named.key(values) for values in sought}
             asked = [values for values in sought if keys[values] not in entries]
@@ -239,7 +253,7 @@ class ForeignKeyChecks:
         by_same = {same_values(values, types): values for values in sought}
         there: set[Values] = set()
         what = f'the parents of rows in "{named.parent.local}"'
-        rows_ = self._rows(named.parent, named.columns, list(by_same.values()), at, what)
+        rows_ = self.rows(named.parent, named.columns, list(by_same.values()), at, what)
         async with contextlib.aclosing(rows_) as rows:
             async for values, key in rows:
                 same = same_values(values, types)
@@ -249,7 +263,7 @@ class ForeignKeyChecks:
 
     # --- children of keys that are taken away ---------------------------------------------------
 
-    def _ends(self, schema: MapSchema) -> list[tuple[MapSchema, ForeignKey]]:
+    def ends(self, schema: MapSchema) -> list[tuple[MapSchema, ForeignKey]]:
         """The foreign keys that name a map, the oldest first, and the maps that they belong to."""
         children = [self._core.store(map_id, 0).schema for map_id in schema.children]
         found = [(c, key) for c in children for key in c.foreign_keys if key.parent == schema.name]
@@ -260,7 +274,7 @@ class ForeignKeyChecks:
     ) -> None:
         entries = own.of(schema.map_id)
         olds: dict[Key, Row | None] = {}
-        for child, foreign in self._ends(schema):
+        for child, foreign in self.ends(schema):
             by_key = frozenset(foreign.parent_columns) == frozenset(schema.key)
             if not by_key and not olds:
                 rows = await self._keys.rows(schema, keys, at)
@@ -268,7 +282,7 @@ class ForeignKeyChecks:
             types = tuple(schema.column(name).type for name in foreign.parent_columns)
             kept = {
                 same_values(values, types)
-                for values in _values(schema, foreign.parent_columns, entries.values())
+                for values in values_in(schema, foreign.parent_columns, entries.values())
             }
             taken: dict[Values, Values] = {}
             for key in keys:
@@ -282,11 +296,11 @@ class ForeignKeyChecks:
                     taken[same] = values
             if not taken:
                 continue
-            await self._refuse_children(schema, child, foreign, taken, own.of(child.map_id), at)
+            await self.refuse_children(schema, child, foreign, taken, own.of(child.map_id), at)
             found.taken.update(_slot(schema, foreign.parent_columns, v) for v in taken.values())
             found.scans += _scans(child, foreign, taken.values())
 
-    async def _refuse_children(  # noqa: PLR0917 (both sides of a foreign key)
+    async def refuse_children(  # noqa: PLR0917 (both sides of a foreign key)
         self,
         parent: MapSchema,
         child: MapSchema,
@@ -297,13 +311,13 @@ class ForeignKeyChecks:
     ) -> None:
         """Raises ForeignKeyViolation for a row of ``child`` that has one of the values."""
         types = tuple(parent.column(name).type for name in foreign.parent_columns)
-        for values in _values(child, foreign.columns, entries.values()):
+        for values in values_in(child, foreign.columns, entries.values()):
             if None not in values and same_values(values, types) in taken:
                 raise still_referenced(parent, child, foreign, values)
         own = [child.column(name).type for name in foreign.columns]
-        sought = [values for values in taken.values() if all(map(_fits, own, values))]
+        sought = [values for values in taken.values() if all(map(fits, own, values))]
         what = f'rows of "{child.local}" that reference "{parent.local}"'
-        rows_ = self._rows(child, foreign.columns, sought, at, what)
+        rows_ = self.rows(child, foreign.columns, sought, at, what)
         async with contextlib.aclosing(rows_) as rows:
             async for values, key in rows:
                 if key not in entries and same_values(values, types) in taken:
@@ -311,7 +325,7 @@ class ForeignKeyChecks:
 
     # --- shared ---------------------------------------------------------------------------------
 
-    async def _rows(
+    async def rows(
         self,
         schema: MapSchema,
         columns: Sequence[str],
@@ -330,7 +344,7 @@ class ForeignKeyChecks:
                 async for row in rows:
                     yield row[:width], canonical_key(row[width:])
 
-    async def _now(self) -> int:
+    async def now(self) -> int:
         others = tuple(n for n in self._core.live_members() if n != self._core.number)
         if others:
             await self._membership.clocks(others)
@@ -342,7 +356,7 @@ class ForeignKeyChecks:
         return found or await self._catalog.create(KEY_GUARDS, if_not_exists=True)
 
 
-def _values(
+def values_in(
     schema: MapSchema, columns: Sequence[str], rows: Iterable[Row | None]
 ) -> Iterator[Values]:
     """Of the rows that are not removed."""
@@ -358,7 +372,7 @@ def _taken(
     """The values that a row had before it was removed or changed; None: it was not there."""
     if by_key:
         return tuple([key[schema.key.index(name)] for name in foreign.parent_columns])
-    return None if old is None else next(_values(schema, foreign.parent_columns, [old]))
+    return None if old is None else next(values_in(schema, foreign.parent_columns, [old]))
 
 
 def _slot(parent: MapSchema, columns: Sequence[str], values: Values) -> int:
@@ -374,7 +388,7 @@ def _slot(parent: MapSchema, columns: Sequence[str], values: Values) -> int:
 def _scans(child: MapSchema, foreign: ForeignKey, taken: Collection[Values]) -> list[Scan]:
     """The conditions that find the children of some keys."""
     columns = [child.column(name) for name in foreign.columns]
-    wanted = [v for v in taken if all(_fits(c.type, v[i]) for i, c in enumerate(columns))]
+    wanted = [v for v in taken if all(fits(c.type, v[i]) for i, c in enumerate(columns))]
     if len(wanted) > SCANNED_MAX:
         return [Scan(child.map_id, child.version)]
     places = tuple((i, child.position[column.name]) for i, column in enumerate(columns))
@@ -392,7 +406,7 @@ def _scans(child: MapSchema, foreign: ForeignKey, taken: Collection[Values]) -> 
     return [Scan(child.map_id, child.version, predicate, places)]
 
 
-def _fits(sql_type: SqlType, value: PhysicalValue) -> bool:
+def fits(sql_type: SqlType, value: PhysicalValue) -> bool:
     """Whether a column of the type can hold the value, which is one of another integer type."""
     bits = _BITS.get(sql_type.kind)
     return bits is None or not isinstance(value, int) or -(1 << bits - 1) <= value < 1 << bits - 1
