@@ -57,6 +57,7 @@ def test_a_map_and_its_members(browser: Browser, face: Any) -> None:
 
 def test_the_settings(browser: Browser, face: Any) -> None:
     show(browser, face, "settings", "heartbeat_interval", "differ from their defaults")
+    assert browser.run("[...document.querySelectorAll('th')].every((e) => e.textContent.trim())")
     browser.click("input[type=search]")
     browser.type("lease")
     browser.wait("!document.body.innerText.includes('heartbeat_interval\\n')")

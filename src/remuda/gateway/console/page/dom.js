@@ -50,7 +50,7 @@ export class Table {
       h("th", { scope: "col", class: column.number ? "number" : "" },
         column.sort
           ? h("button", { type: "button", onclick: () => this.sortBy(place) }, column.title)
-          : h("span", {}, column.title)));
+          : h("span", {}, column.title || h("span", { class: "hidden" }, "Action"))));
     this.body = h("tbody");
     this.none = h("p", { class: "empty" }, empty ?? "Nothing here.");
     this.element = h("div", { class: "scroll" },

@@ -17,7 +17,7 @@ export class SettingsView {
       { title: "Setting", cell: (row) => h("code", {}, row.name), same: (row) => row.name, sort: (row) => row.name },
       { title: "Value", class: "text", cell: (row) => row.setting || "–" },
       { title: "Default", class: "text", cell: (row) => row.default_value || "–" },
-      { title: "", cell: (row) => (row.setting === row.default_value ? "" : h("span", { class: "chip" }, "changed")), same: (row) => row.setting },
+      { title: "Differs", cell: (row) => (row.setting === row.default_value ? "" : h("span", { class: "chip" }, "changed")), same: (row) => row.setting },
       { title: "Meaning", class: "wrap", cell: (row) => row.description },
     ], { caption: "Settings", sort: 0 });
     this.element = h("div", { class: "stack" },
