@@ -54,6 +54,8 @@ DEFINITIONS: Final = (
     ("CASCADE drops the views that need it", "DROP TABLE flights, airlines CASCADE"),
     ("DROP VIEW", "DROP VIEW [IF EXISTS] late"),
     ("schemas", "CREATE SCHEMA [IF NOT EXISTS] trade"),
+    ("its elements: TABLE, VIEW, INDEX, SEQUENCE, GRANT",
+     "CREATE SCHEMA trade CREATE TABLE t (a INT) CREATE VIEW v AS SELECT a FROM t"),
     ("RENAME TO and OWNER TO; its maps follow", "ALTER SCHEMA sales RENAME TO trade"),
     ("another schema; views and defaults follow", "ALTER TABLE flights SET SCHEMA sales"),
     ("CASCADE drops what is in it", "DROP SCHEMA [IF EXISTS] sales CASCADE"),

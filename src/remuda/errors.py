@@ -138,6 +138,12 @@ class InvalidSchemaName(InputError):
     sqlstate = "42939"
 
 
+class InvalidSchemaDefinition(InputError):
+    """An element of CREATE SCHEMA that names another schema."""
+
+    sqlstate = "42P15"
+
+
 class TypeMismatch(InputError):
     sqlstate = "42804"
 
@@ -364,8 +370,6 @@ class InvalidDatetime(DataError):
 
 
 class DatetimeOverflow(InvalidDatetime):
-    """A date, time or timestamp field that is out of range."""
-
     sqlstate = "22008"
 
 
@@ -374,8 +378,6 @@ class InvalidZoneDisplacement(InvalidDatetime):
 
 
 class IntervalOverflow(InvalidDatetime):
-    """An interval that is out of range."""
-
     sqlstate = "22008"
 
 
@@ -521,8 +523,6 @@ class InvalidRowCount(DataError):
 
 
 class InvalidOffset(DataError):
-    """An OFFSET that is negative."""
-
     sqlstate = "2201X"
 
 

@@ -133,6 +133,68 @@ def test_catalogs_and_schemas(run_drill: Run) -> None:
     run_drill(check)
 
 
+def test_schemas_that_were_created(run_drill: Run) -> None:
+    """Their names have a case where they were quoted; patterns have none."""
+
+    async def check(client: StockClient, _: list[Any]) -> None:
+        for text in (
+            (
+                "CREATE SCHEMA sales CREATE TABLE orders (id INTEGER PRIMARY KEY, what VARCHAR) "
+                "CREATE VIEW named AS SELECT id, upper(what) AS what FROM orders"
+            ),
+            "CREATE SCHEMA `Stock`",
+            "CREATE TABLE `Stock`.`Orders` (`Nr` BIGINT PRIMARY KEY)",
+            "CREATE TABLE orders (k INTEGER PRIMARY KEY)",
+            "INSERT INTO sales.orders VALUES (1, 'a'), (2, 'b')",
+            "INSERT INTO `Stock`.`Orders` VALUES (7)",
+        ):
+            result = await client.run(text)
+            assert result.state == COMPLETED, (text, result.errors)
+        request = m.GetSchemasReq(schema_name_filter=like("s%"))
+        found = await client.ask(RpcType.GET_SCHEMAS, request, RpcType.SCHEMAS, m.GetSchemasResp)
+        listed = [(each.schema_name, each.mutable) for each in found.schemas]
+        assert listed == [("Stock", "YES"), ("sales", "YES"), ("sys", "NO")]
+        assert await tables(client, table_name_filter=like("_rders")) == [
+            ("TABLE", "Stock", "Orders"),
+            ("TABLE", "public", "orders"),
+            ("TABLE", "sales", "orders"),
+        ]
+        assert await tables(client, schema_name_filter=like("STOCK")) == [
+            ("TABLE", "Stock", "Orders")
+        ]
+        named = await columns(client, schema_name_filter=like("sales"))
+        assert [(each.table_name, each.column_name) for each in named] == [
+            ("named", "id"), ("named", "what"), ("orders", "id"), ("orders", "what"),
+        ]  # fmt: skip
+        assert await client.rows("SELECT * FROM sales.named ORDER BY id") == [(1, "A"), (2, "B")]
+        joined = (
+            "SELECT `s`.`Nr`, count(*) FROM `Stock`.`Orders` s JOIN remuda.sales.orders o "
+            "ON o.id < s.`Nr` GROUP BY s.`Nr`"
+        )
+        assert await client.rows(joined) == [(7, 2)]
+        assert await client.rows("SELECT * FROM orders") == []
+        result = await client.run("SELECT * FROM sales.nothing")
+        assert result.state == FAILED
+        described = "DESCRIBE `STOCK`.`orders`"
+        assert await client.rows(described) == [("Nr", "BIGINT", "NO")]
+        assert await client.rows("SHOW TABLES IN SALES") == [
+            ("sales", "named"), ("sales", "orders"),
+        ]  # fmt: skip
+        assert (await client.run("USE remuda.Sales")).state == COMPLETED
+        assert await client.rows("SELECT count(*) FROM orders") == [(2,)]
+        shown = await client.rows("SHOW TABLES")
+        assert shown == [("sales", "named"), ("sales", "orders")]
+        assert len(await client.rows("DESCRIBE named")) == 2
+        assert (await client.run("USE nothing")).state == FAILED
+        assert (await client.run("USE public")).state == COMPLETED
+        assert await client.rows("SELECT count(*) FROM orders") == [(0,)]
+        result = await client.run("DROP SCHEMA sales CASCADE")
+        assert result.state == COMPLETED, result.errors
+        assert await tables(client, schema_name_filter=like("sales")) == []
+
+    run_drill(check)
+
+
 def test_tables(run_drill: Run) -> None:
     async def check(client: StockClient, _: list[Any]) -> None:
         await made(client)

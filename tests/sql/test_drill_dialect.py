@@ -85,7 +85,7 @@ def test_rewritten(text: str, expected: str) -> None:
     [
         ("SHOW SCHEMAS", ['SELECT "SCHEMA_NAME"', "schemata", "ORDER BY"]),
         ("SHOW DATABASES LIKE 'p%'", ['WHERE "SCHEMA_NAME" LIKE \'p%\'']),
-        ("SHOW TABLES", ["\"TABLE_SCHEMA\" = 'public'"]),
+        ("SHOW TABLES", ['"TABLE_SCHEMA" = current_schema()']),
         ("SHOW TABLES IN sys LIKE 'm%'", ["LIKE 'm%' AND \"TABLE_SCHEMA\" = 'sys'"]),
         ("DESCRIBE flights", ["\"TABLE_NAME\" = 'flights'", '"ORDINAL_POSITION"']),
         ("DESC TABLE `public`.`FLIGHTS` `DELAY`", ["= 'flights'", "= 'delay'"]),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final, Protocol
 
-from remuda.errors import InvalidName
+from remuda.errors import InvalidName, SqlSyntaxError
 
 _PLAIN: Final = re.compile(r"[a-z_][a-z0-9_$]*\Z")
 _KEYWORDS: Final = frozenset(
@@ -66,33 +66,31 @@ def sql_name(relation: Qualified) -> str:
 def name_parts(text: str) -> tuple[str, ...]:
     """Schema and name as they are written -> as the catalog has them. Raises InvalidName."""
     parts: list[str] = []
-    rest = text.strip()
-    while True:
-        if rest.startswith('"'):
-            end = _closing(rest)
-            parts.append(rest[1:end].replace('""', '"'))
-            rest = rest[end + 1 :].strip()
-        else:
-            word, dot, after = rest.partition(".")
-            parts.append(word.strip().lower())
-            rest = dot + after
-        if not rest:
+    at = 0
+    while (found := _PART.match(text, at)) is not None:
+        quoted, plain = found.groups()
+        parts.append(plain.lower() if quoted is None else quoted.replace('""', '"'))
+        at = found.end()
+        if at == len(text):
             return tuple(parts)
-        if not rest.startswith("."):
-            raise InvalidName(f"invalid name syntax: {text}")
-        rest = rest[1:].strip()
+        if text[at] != ".":
+            break
+        at += 1
+    raise InvalidName("invalid name syntax")
 
 
-def _closing(text: str) -> int:
-    """Where the quoted name ends with which ``text`` begins. Raises InvalidName."""
-    place = 1
-    while True:
-        place = text.find('"', place)
-        if place < 0:
-            raise InvalidName(f"invalid name syntax: {text}")
-        if text[place + 1 : place + 2] != '"':
-            return place
-        place += 2
+_PART: Final = re.compile(r'\s*(?:"((?:[^"]|"")*)"|([^\s".][^\s.]*))\s*')
+
+
+def relation_parts(text: str) -> tuple[str, ...]:
+    """``[[database.]schema.]name`` in its parts. Raises InvalidName, SqlSyntaxError."""
+    parts = name_parts(text)
+    if len(parts) > 3:
+        raise SqlSyntaxError(
+            f"improper relation name (too many dotted names): {'.'.join(parts)}",
+            hint="Write schema.name.",
+        )
+    return parts
 
 
 def written_parts(parts: tuple[str, ...]) -> str:

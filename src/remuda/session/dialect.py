@@ -15,4 +15,4 @@ STOCK_SESSION: Final = ClientSession({"sql_dialect": "drill"})
 def postgres_text(text: str, session: ClientSession, catalog: Catalog) -> str:
     """Raises SqlSyntaxError, NotSupported, UndefinedMap, UndefinedSchema for what Drill has and
     Remuda has not."""
-    return in_postgres(text, catalog) if session.drill else text
+    return in_postgres(text, catalog, session.meaning.path) if session.drill else text

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 
+from remuda.catalog.edits import PutNamespace
 from remuda.catalog.system_relations import DATABASE
 from remuda.datatypes.sql import SqlType
 from remuda.datatypes.times.session_zones import UTC, session_zone
@@ -25,6 +26,7 @@ from remuda.sql.definitions.enums import bind_type
 from remuda.sql.definitions.index_definitions import bind_create_index, bind_drop_index
 from remuda.sql.definitions.namespaces import bind_schema
 from remuda.sql.definitions.privileges import bind_privileges
+from remuda.sql.definitions.schema_elements import bind_elements
 from remuda.sql.definitions.schemas import bind_create, bind_drop, bind_show
 from remuda.sql.definitions.sequences import bind_sequence
 from remuda.sql.definitions.table_locks import bind_lock
@@ -47,6 +49,7 @@ from remuda.sql.scope.statements import (
     BoundStatement,
     CancelStatement,
     CatalogReader,
+    CatalogStatement,
     ChangeStatement,
     ClusterStatement,
     CreateAsStatement,
@@ -69,12 +72,7 @@ from remuda.sql.trees.cluster import (
 from remuda.sql.trees.copy import CopyTree
 from remuda.sql.trees.cursors import CloseTree, FetchTree
 from remuda.sql.trees.names import Name
-from remuda.sql.trees.namespaces import (
-    AlterSchemaTree,
-    CommentSchemaTree,
-    CreateSchemaTree,
-    DropSchemaTree,
-)
+from remuda.sql.trees.namespaces import AlterSchemaTree, CommentSchemaTree, DropSchemaTree
 from remuda.sql.trees.privileges import PrivilegeTree
 from remuda.sql.trees.sequences import AlterSequenceTree, CreateSequenceTree
 from remuda.sql.trees.session import (
@@ -103,6 +101,7 @@ from remuda.sql.trees.syntax import (
     ChangeTree,
     CommentTree,
     CreateIndexTree,
+    CreateSchemaTree,
     CreateTree,
     CreateViewTree,
     DeclareTree,
@@ -113,6 +112,7 @@ from remuda.sql.trees.syntax import (
     LockTree,
     MergeTree,
     QueryTree,
+    SchemaElement,
     ShowTree,
     Tree,
     TruncateTree,
@@ -205,14 +205,27 @@ def _bind_definition(context: Context, parsed: ParsedStatement) -> BoundStatemen
             return bind_drop(context, tree, _bind_alone)
         case AnalyzeTree() | LockTree() as tree:
             return _bind_of_maps(context, tree)
-        case (
-            CreateSchemaTree() | DropSchemaTree() | AlterSchemaTree() | CommentSchemaTree() as tree
-        ):
+        case CreateSchemaTree() as tree:
+            return _bind_create_schema(context, tree)
+        case DropSchemaTree() | AlterSchemaTree() | CommentSchemaTree() as tree:
             return bind_schema(context, tree, _bind_alone)
         case CreateTypeTree() | AlterTypeTree() | DropTypeTree() | CommentTypeTree() as tree:
             return bind_type(context, tree, _bind_alone)
         case _:
             return _bind_other(context, parsed)
+
+
+def _bind_create_schema(context: Context, tree: CreateSchemaTree) -> CatalogStatement:
+    made = bind_schema(context, tree, _bind_alone)
+    if not tree.elements:
+        return made
+
+    def bind_element(inner: Context, element: SchemaElement) -> BoundStatement:
+        return _bind_definition(inner, ParsedStatement(inner.text, element, 0))
+
+    (edit,) = made.edits
+    assert isinstance(edit, PutNamespace)
+    return bind_elements(context, made, edit.namespace.name, tree.elements, bind_element)
 
 
 def _bind_create(context: Context, tree: CreateTree) -> BoundStatement:

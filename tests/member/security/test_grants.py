@@ -176,3 +176,27 @@ def test_without_users_every_session_is_everybody(in_cluster, text):
         await cluster.idle()
 
     in_cluster(scenario, 1)
+
+
+@pytest.mark.parametrize("members", [1, 3])
+def test_create_schema_makes_all_of_its_elements_or_nothing(in_cluster, settings, members):
+    async def scenario(cluster):
+        root, *_ = await prepared(cluster)
+        elements = "CREATE TABLE made (id SERIAL PRIMARY KEY) GRANT SELECT ON made TO"
+        for text, sqlstate in (
+            (f"CREATE SCHEMA s {elements} reader", "0A000"),
+            (f"CREATE SCHEMA s {elements} nix", "42704"),
+            ("CREATE SCHEMA s AUTHORIZATION nix", "42704"),
+            ("CREATE SCHEMA AUTHORIZATION nix", "42704"),
+        ):
+            with pytest.raises(RemudaError) as refused:
+                await root.sql(text)
+            assert refused.value.sqlstate == sqlstate, text
+        listed = "SELECT nspname FROM pg_namespace WHERE oid >= 16384"
+        assert await root.sql(listed) == []
+        await root.sql(f"CREATE SCHEMA AUTHORIZATION reader {elements} root")
+        await root.sql("CREATE SCHEMA s AUTHORIZATION reader")
+        assert sorted(await root.sql(listed)) == [("reader",), ("s",)]
+        assert await root.sql("SELECT nextval('reader.made_id_seq')") == [(1,)]
+
+    in_cluster(scenario, members=members, **settings)

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from remuda.datatypes.arrow import engine_type
-from remuda.datatypes.identifiers import name_parts, written_parts
+from remuda.datatypes.identifiers import relation_parts, written_parts
 from remuda.datatypes.sql import BIGINT, SqlType
 from remuda.datatypes.values import values_to_array
 from remuda.errors import UndefinedMap, UndefinedObject, UndefinedSchema
@@ -69,13 +69,14 @@ def _named_object(call: Call) -> Kernel:
     error, kind = missing
 
     def number(text: str) -> int | None:
-        if text == "-":
+        if error and text == "-":
             return 0
-        if text.isdecimal():
+        if error and text.isdecimal():
             return int(text)
-        found = known.get(written_parts(name_parts(text)))
+        parts = relation_parts(text)
+        found = known.get(written_parts(parts))
         if found is None and error:
-            raise _MISSING[error](f'{kind} "{text}" does not exist')
+            raise _MISSING[error](f'{kind} "{".".join(parts)}" does not exist')
         return found
 
     def kernel(values: list[Value], rows: int) -> pa.Array:

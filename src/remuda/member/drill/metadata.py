@@ -12,8 +12,8 @@ from typing import Any
 
 from google.protobuf.message import Message
 
-from remuda.catalog.pg_objects import SCHEMAS, Relation, relations
-from remuda.catalog.system_relations import DATABASE, OWNER, PUBLIC
+from remuda.catalog.pg_objects import Relation, relations, schemas
+from remuda.catalog.system_relations import DATABASE, OWNER, SYSTEM
 from remuda.datatypes.schema import MapSchema, ViewDefinition
 from remuda.errors import RemudaError
 from remuda.member.base.core import Call, Core
@@ -71,7 +71,7 @@ class DrillMetadata(Wing):
 
     def on_schemas(self, call: Call) -> None:
         request = GetSchemasReq.FromString(call.pbody)
-        self._answer(call, GetSchemasResp(), "schemas", lambda: self._schemas(request))
+        self._answer(call, GetSchemasResp(), "schemas", lambda: self._schemas(request, call.user))
 
     def on_tables(self, call: Call) -> None:
         request = GetTablesReq.FromString(call.pbody)
@@ -103,8 +103,7 @@ class DrillMetadata(Wing):
             )
         ]
 
-    @staticmethod
-    def _schemas(request: GetSchemasReq) -> list[SchemaMetadata]:
+    def _schemas(self, request: GetSchemasReq, user: str) -> list[SchemaMetadata]:
         filters = _filters(request)
         return [
             SchemaMetadata(
@@ -112,10 +111,10 @@ class DrillMetadata(Wing):
                 schema_name=name,
                 owner=OWNER,
                 type=DATABASE,
-                mutable="YES" if name == PUBLIC else "NO",
+                mutable="NO" if name in SYSTEM else "YES",
             )
-            for name in sorted(SCHEMAS)
-            if filters.catalog(DATABASE) and filters.schema(name)
+            for name in sorted(name for name, _ in schemas(self._core.access.catalog(user)))
+            if filters.catalog(DATABASE) and filters.schema(name.lower())
         ]
 
     def _tables(self, request: GetTablesReq, user: str) -> list[TableMetadata]:
@@ -146,7 +145,7 @@ class DrillMetadata(Wing):
         if not filters.catalog(DATABASE):
             return
         for relation in relations(self._core.access.catalog(user)):
-            if filters.schema(relation.schema) and filters.table(relation.name):
+            if filters.schema(relation.schema.lower()) and filters.table(relation.name):
                 yield relation
 
 

@@ -12,7 +12,8 @@ import pyarrow as pa
 from remuda.catalog.catalog import Catalog
 from remuda.catalog.own.numbers import OwnNumbers
 from remuda.catalog.pg_objects import relations
-from remuda.datatypes.schema import PG_TEMP, MapSchema, full_name, prefix
+from remuda.datatypes.identifiers import relation_parts
+from remuda.datatypes.schema import PG_TEMP, PUBLIC, MapSchema, full_name
 from remuda.datatypes.sequences import NumberBlock
 from remuda.errors import (
     InvalidParameterValue,
@@ -252,10 +253,13 @@ def _dropped() -> SchemaChanged:
 
 def _by_name(catalog: Catalog, name: str) -> MapSchema | None:
     """``catalog`` lists the temporary relations of the session, which come first."""
-    plain = _plain(name)
+    parts = relation_parts(name)
+    schema, local = "" if len(parts) == 1 else parts[-2], parts[-1]
     own = next((each.name for each in catalog.namespaces if each.name.startswith(_OWN)), "")
-    found = catalog.find(full_name(own, plain.removeprefix(prefix(PG_TEMP)))) if own else None
-    return found or catalog.find(plain)
+    found = None
+    if own and schema in ("", PG_TEMP):
+        found = catalog.find(full_name(own, local))
+    return found or catalog.find(full_name(schema or PUBLIC, local))
 
 
 def _by_oid(catalog: Catalog, oid: int) -> MapSchema | None:
@@ -263,12 +267,3 @@ def _by_oid(catalog: Catalog, oid: int) -> MapSchema | None:
         if relation.oid == oid and isinstance(relation.source, MapSchema):
             return relation.source
     return None
-
-
-def _plain(name: str) -> str:
-    """A name as ``regclass`` reads it: folded unless it is quoted, without the schema public."""
-    if name.lower().startswith("public."):
-        name = name[len("public.") :]
-    if len(name) > 1 and name[0] == name[-1] == '"':
-        return name[1:-1].replace('""', '"')
-    return name.lower()

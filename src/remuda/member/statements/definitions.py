@@ -150,6 +150,8 @@ class Definitions:
         verification finds: then the catalog is as it was."""
         if not found.edits:
             return
+        for grant in found.grants:
+            self._core.access.compare(statement.user, grant)
         if _own(statement):
             await self._change_own(found, statement)
             return

@@ -24,6 +24,7 @@ from remuda.errors import (
 )
 from remuda.sql.definitions.schemas import map_of
 from remuda.sql.scope.context import Context
+from remuda.sql.scope.names import absent_schema
 from remuda.sql.scope.notices import Notice, not_there
 from remuda.sql.scope.statements import (
     CatalogStatement,
@@ -157,7 +158,12 @@ def bind_drop_index(context: Context, tree: DropIndexTree) -> DropIndexStatement
         if schema is not None:
             found.append((schema.map_id, name.text))
         elif tree.if_exists:
-            notices.append(not_there("index", name.text))
+            absent = absent_schema(context, name) is not None
+            notices.append(
+                not_there(*(("schema", name.schema) if absent else ("index", name.text)))
+            )
+        elif (error := absent_schema(context, name)) is not None:
+            raise error
         else:
             every = [
                 index.name

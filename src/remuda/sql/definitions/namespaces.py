@@ -34,6 +34,7 @@ from remuda.errors import (
     InvalidSchemaName,
     NotSupported,
     RemudaError,
+    UndefinedObject,
     UndefinedSchema,
 )
 from remuda.sql.definitions.foreign_keys import without_children
@@ -57,21 +58,15 @@ from remuda.sql.scope.resolution import (
 from remuda.sql.scope.statements import CatalogReader, CatalogStatement, roles_known
 from remuda.sql.text.suggest import did_you_mean
 from remuda.sql.trees.names import Name
-from remuda.sql.trees.namespaces import (
-    AlterSchemaTree,
-    CommentSchemaTree,
-    CreateSchemaTree,
-    DropSchemaTree,
-    SchemaTree,
-)
-from remuda.sql.trees.syntax import AlterTree, SetOwner, SetSchema
+from remuda.sql.trees.namespaces import AlterSchemaTree, CommentSchemaTree, DropSchemaTree
+from remuda.sql.trees.syntax import AlterTree, CreateSchemaTree, SchemaTree, SetOwner, SetSchema
 
 
 def bind_schema(context: Context, tree: SchemaTree, bind: BindQuery) -> CatalogStatement:
     """Raises DuplicateSchema, InvalidSchemaName, UndefinedSchema, DependentObjects."""
     match tree:
         case CreateSchemaTree():
-            return _create(context, tree)
+            return _create(context, tree, tree.name)
         case DropSchemaTree():
             return _drop(context, tree, bind)
         case AlterSchemaTree():
@@ -81,12 +76,17 @@ def bind_schema(context: Context, tree: SchemaTree, bind: BindQuery) -> CatalogS
             return CatalogStatement("COMMENT", context.catalog.version, (edit,))
 
 
-def _create(context: Context, tree: CreateSchemaTree) -> CatalogStatement:
-    catalog, name, tag = context.catalog, tree.name, "CREATE SCHEMA"
+def _create(context: Context, tree: CreateSchemaTree, name: Name) -> CatalogStatement:
+    catalog, tag, roles = context.catalog, "CREATE SCHEMA", roles_known(context.catalog)
     if tree.of_user:
-        user = roles_known(catalog).current
+        user = roles.current
         name = Name(OWNER if user is None else user.name, name.position)
     _check_name(context, name)
+    # Where members know no users, everybody may log in by any name.
+    known = [role.name for role in roles.listed] if roles.users else []
+    if known and tree.user is not None and tree.user.text not in known:
+        lacking = UndefinedObject(f'role "{tree.user.text}" does not exist')
+        raise placed(context, lacking, tree.user)
     if exists(catalog, name.text):
         if tree.if_not_exists:
             notice = Notice(f'schema "{name.text}" already exists, skipping', "42P06")

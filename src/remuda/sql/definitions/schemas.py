@@ -54,10 +54,10 @@ from remuda.sql.queries.views import BindQuery, placed, with_dependents
 from remuda.sql.scope.context import Context
 from remuda.sql.scope.declared_types import declared_types
 from remuda.sql.scope.enum_names import resolved
-from remuda.sql.scope.names import known_name, no_repeats
+from remuda.sql.scope.names import absent_schema, known_name, no_repeats
 from remuda.sql.scope.notices import Notice, already_there, not_there
 from remuda.sql.scope.output import project
-from remuda.sql.scope.resolution import Place, exists, found_in
+from remuda.sql.scope.resolution import Place, found_in
 from remuda.sql.scope.statements import (
     CatalogStatement,
     CreateAsStatement,
@@ -430,16 +430,12 @@ def bind_drop(context: Context, tree: DropTree, bind: BindQuery) -> CatalogState
     for name in tree.names:
         found = context.relation(name)
         if found is None:
-            if name.schema and not exists(catalog, name.schema):
-                if not tree.if_exists:
-                    absent = UndefinedSchema(f'schema "{name.schema}" does not exist')
-                    raise placed(context, absent, name)
-                notices.append(not_there("schema", name.schema))
-                continue
-            if tree.if_exists:
-                notices.append(not_there(tree.kind.lower(), name.text))
-                continue
-            raise missing(context, name, tree.kind)
+            if not tree.if_exists:
+                raise missing(context, name, tree.kind)
+            absent = absent_schema(context, name) is not None
+            skipped = ("schema", name.schema) if absent else (tree.kind.lower(), name.text)
+            notices.append(not_there(*skipped))
+            continue
         if kind_of(found) != tree.kind:
             raise placed(context, wrong_kind(found, tree.kind), name)
         edit = DropMap(found.name) if tree.kind == "TABLE" else DropView(found.name)
@@ -520,7 +516,10 @@ def _map(context: Context, name: Name) -> MapSchema:
     return found
 
 
-def missing(context: Context, name: Name, kind: str) -> UndefinedMap:
+def missing(context: Context, name: Name, kind: str) -> UndefinedMap | UndefinedSchema:
+    absent = absent_schema(context, name)
+    if absent is not None:
+        return absent
     error = undefined_map(context, name.shown, None)
     if kind == "VIEW":
         error = UndefinedMap(

@@ -41,6 +41,7 @@ from remuda.plan.sequence_calls import SEQUENCE_FUNCTIONS
 from remuda.sql.definitions.constraints import default_of
 from remuda.sql.queries.views import placed
 from remuda.sql.scope.context import Context
+from remuda.sql.scope.names import absent_schema
 from remuda.sql.scope.notices import Notice, already_there, not_there
 from remuda.sql.scope.resolution import Place, found_in, place_in, replaced
 from remuda.sql.scope.statements import CatalogReader, CatalogStatement, NumbersFrom
@@ -250,9 +251,11 @@ def _refuse_name(context: Context, clauses: SequenceClauses) -> None:
 
 
 def sequence_of(context: Context, name: Name) -> MapSchema:
-    """Raises UndefinedMap, WrongObjectType."""
+    """Raises UndefinedMap, UndefinedSchema, WrongObjectType."""
     found = context.relation(name)
     if found is None:
+        if (absent := absent_schema(context, name)) is not None:
+            raise absent
         error = UndefinedMap(
             f'relation "{name.shown}" does not exist',
             hint=did_you_mean(name.text, [s.name for s in _sequences(context.catalog)]),
@@ -387,9 +390,13 @@ def bind_drop_sequence(context: Context, tree: DropTree) -> CatalogStatement:
     tables: dict[str, MapSchema] = {}
     for name in tree.names:
         if context.relation(name) is None:
+            absent = absent_schema(context, name)
             if tree.if_exists:
-                notices.append(not_there("sequence", name.text))
+                skipped = ("sequence", name.text) if absent is None else ("schema", name.schema)
+                notices.append(not_there(*skipped))
                 continue
+            if absent is not None:
+                raise absent
             error = UndefinedMap(
                 f'sequence "{name.shown}" does not exist',
                 hint=did_you_mean(name.text, [s.name for s in _sequences(catalog)]),

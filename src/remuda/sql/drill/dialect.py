@@ -20,6 +20,7 @@ from typing import Final
 from remuda.catalog.catalog import Catalog, undefined_map
 from remuda.catalog.system_relations import DATABASE, PUBLIC, SYSTEM, system_relation
 from remuda.datatypes.identifiers import quoted_name
+from remuda.datatypes.schema import MapSchema, ViewDefinition
 from remuda.errors import NotSupported, SqlSyntaxError, UndefinedSchema
 from remuda.sql.drill.names import Names
 from remuda.sql.drill.schema import SYSTEM as DRILL_SYSTEM
@@ -34,9 +35,9 @@ _NO_ALIAS: Final = frozenset(
 _QUERY_STARTS: Final = ("SELECT", "VALUES", "WITH")
 
 
-def in_postgres(text: str, catalog: Catalog) -> str:
-    """Raises SqlSyntaxError, and NotSupported, UndefinedMap, UndefinedSchema for what Drill has and
-    Remuda has not."""
+def in_postgres(text: str, catalog: Catalog, path: tuple[str, ...] = (PUBLIC,)) -> str:
+    """``path``: the schemas in which the session searches. Raises SqlSyntaxError, and NotSupported,
+    UndefinedMap, UndefinedSchema for what Drill has and Remuda has not."""
     pieces = pieces_of(text)
     words = without_blanks(pieces)
     first = words[0].word if words else ""
@@ -45,16 +46,16 @@ def in_postgres(text: str, catalog: Catalog) -> str:
         case "SHOW", "SCHEMAS" | "DATABASES":
             return _show_schemas(words[2:])
         case "SHOW", "TABLES":
-            return _show_tables(words[2:])
+            return _show_tables(words[2:], catalog)
         case "SHOW", "FILES":
             raise NotSupported("there are no files here", hint="SHOW TABLES lists the maps.")
         case "USE", _:
-            return _use(words[1:])
+            return _use(words[1:], catalog)
         case (("DESCRIBE" | "DESC"), "SCHEMA"):
             raise NotSupported("DESCRIBE SCHEMA is not supported", hint="Use SHOW TABLES.")
         case (("DESCRIBE" | "DESC"), _):
             skipped = 2 if second == "TABLE" else 1
-            return _describe(words[skipped:], catalog)
+            return _describe(words[skipped:], catalog, path)
         case "EXPLAIN", "PLAN":
             return "EXPLAIN " + _rewritten(_after_for(pieces), catalog)
         case "ALTER", "SESSION" | "SYSTEM":
@@ -76,14 +77,14 @@ def _show_schemas(rest: Sequence[Piece]) -> str:
     )
 
 
-def _show_tables(rest: Sequence[Piece]) -> str:
-    schema = PUBLIC
+def _show_tables(rest: Sequence[Piece], catalog: Catalog) -> str:
+    schema = "current_schema()"
     if rest and rest[0].word in ("FROM", "IN"):
         names, rest = _path(rest[1:])
-        schema = _schema(names)
+        schema = _text(_schema(names, catalog))
     query = _select(["TABLE_SCHEMA", "TABLE_NAME"], "TABLES")
     like = _like(rest, "TABLE_NAME")
-    like += (" AND " if like else " WHERE ") + f"\"TABLE_SCHEMA\" = '{schema}'"
+    like += (" AND " if like else " WHERE ") + f'"TABLE_SCHEMA" = {schema}'
     return query + like + ' ORDER BY "TABLE_NAME"'
 
 
@@ -102,24 +103,28 @@ def _like(rest: Sequence[Piece], column: str) -> str:
     )
 
 
-def _use(rest: Sequence[Piece]) -> str:
+def _use(rest: Sequence[Piece], catalog: Catalog) -> str:
     names, rest = _path(rest)
     _at_end(rest)
-    schema = _schema(names)
-    if schema != PUBLIC:
+    schema = _schema(names, catalog)
+    if schema in SYSTEM:
         raise NotSupported(
             f'"{schema}" cannot be the default schema',
             hint=f'Name its relations with their schema: "{schema}.x".',
         )
-    return f"SET search_path = {PUBLIC}"
+    return f"SET search_path = {quoted_name(schema)}"
 
 
-def _describe(rest: Sequence[Piece], catalog: Catalog) -> str:
+def _describe(rest: Sequence[Piece], catalog: Catalog, path: tuple[str, ...]) -> str:
     names, rest = _path(rest)
-    schema = _schema(names[:-1]) if len(names) > 1 else PUBLIC
+    if len(names) > 1:
+        schema = _schema(names[:-1], catalog)
+    else:
+        known = (each for each in path if _spelled(each, names[-1], catalog))
+        schema = next(known, PUBLIC)
     relation = _relation(schema, names[-1], catalog)
     query = _select(["COLUMN_NAME", "DATA_TYPE", "IS_NULLABLE"], "COLUMNS")
-    query += f' WHERE "TABLE_SCHEMA" = \'{schema}\' AND "TABLE_NAME" = {_text(relation)}'
+    query += f' WHERE "TABLE_SCHEMA" = {_text(schema)} AND "TABLE_NAME" = {_text(relation)}'
     if rest and rest[0].name is not None:
         query += f' AND lower("COLUMN_NAME") = {_text(rest[0].name.lower())}'
         rest = rest[1:]
@@ -129,16 +134,24 @@ def _describe(rest: Sequence[Piece], catalog: Catalog) -> str:
 
 def _relation(schema: str, name: str, catalog: Catalog) -> str:
     """As it is spelled in the catalog. Raises UndefinedMap."""
-    if schema == PUBLIC:
-        known = [*catalog.names(), *catalog.view_names()]
-    else:
-        known = [found for found in SYSTEM[schema] if system_relation(schema, found)]
-    if name in known:
+    same = _spelled(schema, name, catalog)
+    if name in same:
         return name
-    same = [found for found in known if found.lower() == name.lower()]
     if len(same) != 1:
-        raise undefined_map(name, known)
+        raise undefined_map(name, _relations_in(schema, catalog))
     return same[0]
+
+
+def _spelled(schema: str, name: str, catalog: Catalog) -> list[str]:
+    """The relations of a schema that have the name, without regard to case."""
+    return [each for each in _relations_in(schema, catalog) if each.lower() == name.lower()]
+
+
+def _relations_in(schema: str, catalog: Catalog) -> list[str]:
+    if schema in SYSTEM:
+        return [found for found in SYSTEM[schema] if system_relation(schema, found)]
+    found: list[MapSchema | ViewDefinition] = [*catalog.maps, *catalog.views]
+    return [each.local for each in found if each.namespace == schema]
 
 
 def _option(rest: Sequence[Piece]) -> str:
@@ -184,16 +197,21 @@ def _path(rest: Sequence[Piece]) -> tuple[list[str], Sequence[Piece]]:
     raise SqlSyntaxError("syntax error: a name is missing")
 
 
-def _schema(names: Sequence[str]) -> str:
-    """``public``, ``remuda``, ``remuda.public``, ``sys`` ...: the schema that is meant."""
-    path = [part.lower() for name in names for part in name.split(".")]
-    if path[:1] == [DATABASE]:
+def _schema(names: Sequence[str], catalog: Catalog) -> str:
+    """``public``, ``remuda``, ``remuda.public``, ``sys`` ...: the schema that is meant, as the
+    catalog spells it."""
+    path = [part for name in names for part in name.split(".")]
+    if path and path[0].lower() == DATABASE:
         path = path[1:] or [PUBLIC]
-    if len(path) == 1 and (path[0] == PUBLIC or path[0] in SYSTEM):
+    created = (namespace.name for namespace in catalog.namespaces)
+    known = list(dict.fromkeys((PUBLIC, *SYSTEM, *created)))
+    same = [each for each in known if path and each.lower() == path[0].lower()]
+    if len(path) == 1 and path[0] in same:
         return path[0]
+    if len(path) == 1 and len(same) == 1:
+        return same[0]
     raise UndefinedSchema(
-        f'schema "{".".join(names)}" does not exist',
-        hint=f"Schemas: {', '.join([PUBLIC, *SYSTEM])}.",
+        f'schema "{".".join(names)}" does not exist', hint=f"Schemas: {', '.join(known)}."
     )
 
 
@@ -214,10 +232,12 @@ def _rewritten(pieces: Sequence[Piece], catalog: Catalog) -> str:
     words = [place for place, piece in enumerate(found) if piece.kind != "blank"]
     capitals = _relations(found, words)
     names = Names(catalog, found, capitals)
-    for place in words:
+    for number, place in enumerate(words):
         piece = found[place]
         if piece.kind == "ticked" or (piece.kind == "word" and piece.word in capitals):
-            found[place] = Piece("quoted", names.quoted(piece))
+            dotted = number > 1 and found[words[number - 1]].text == "."
+            before = found[words[number - 2]].name if dotted else None
+            found[place] = Piece("quoted", names.quoted(piece, before or ""))
     _aliases(found, words)
     return "".join(piece.text for piece in found)
 

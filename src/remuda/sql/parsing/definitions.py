@@ -32,12 +32,12 @@ from remuda.datatypes.schema import PG_TEMP
 from remuda.errors import InvalidDefinition, SqlSyntaxError
 from remuda.sql.parsing.index_syntax import read_create_index, read_drop_index, read_show_indexes
 from remuda.sql.parsing.option_settings import option_value, skip_storage, skip_tablespace
+from remuda.sql.parsing.schema_elements import read_schema
 from remuda.sql.parsing.schemas import (
     USERS,
     no_owners,
     no_users,
     read_comment_on_schema,
-    read_create_schema,
     read_drop_schema,
 )
 from remuda.sql.parsing.sequences import read_create_sequence
@@ -48,11 +48,12 @@ from remuda.sql.parsing.types import (
     read_drop_type,
 )
 from remuda.sql.text.places import position_at
-from remuda.sql.trees.namespaces import CommentSchemaTree, CreateSchemaTree, DropSchemaTree
+from remuda.sql.trees.namespaces import CommentSchemaTree, DropSchemaTree
 from remuda.sql.trees.sequences import CreateSequenceTree
 from remuda.sql.trees.syntax import (
     CommentTree,
     CreateIndexTree,
+    CreateSchemaTree,
     CreateTree,
     CreateViewTree,
     DropIndexTree,
@@ -111,7 +112,7 @@ class DefinitionParser(ElementReader):
         if plain and self.word() in ("index", "unique"):
             return read_create_index(self)
         if plain and self.accept("schema"):
-            return read_create_schema(self)
+            return read_schema(self, lambda text, tokens: DefinitionParser(text, tokens).create())
         if plain and self.accept("type"):
             return read_create_type(self)
         if self.word() in USERS:

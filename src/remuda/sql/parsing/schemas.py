@@ -2,13 +2,14 @@
 
 ::
 
-    CREATE SCHEMA [IF NOT EXISTS] name [AUTHORIZATION user]
-    CREATE SCHEMA [IF NOT EXISTS] AUTHORIZATION user
+    CREATE SCHEMA [IF NOT EXISTS] name [AUTHORIZATION user] [element ...]
+    CREATE SCHEMA [IF NOT EXISTS] AUTHORIZATION user [element ...]
     ALTER SCHEMA name RENAME TO name  |  ALTER SCHEMA name OWNER TO user
     DROP SCHEMA [IF EXISTS] name, ... [CASCADE | RESTRICT]
     COMMENT ON SCHEMA name IS 'text' | NULL
 
 Users have roles on maps and own nothing, so the words about owners are read and change nothing.
+``schema_elements`` reads the elements.
 """
 
 from __future__ import annotations
@@ -16,13 +17,8 @@ from __future__ import annotations
 from remuda.errors import NotSupported
 from remuda.sql.parsing.token_reader import TokenReader
 from remuda.sql.trees.names import Name
-from remuda.sql.trees.namespaces import (
-    AlterSchemaTree,
-    CommentSchemaTree,
-    CreateSchemaTree,
-    DropSchemaTree,
-)
-from remuda.sql.trees.syntax import SetOwner, SetSchema
+from remuda.sql.trees.namespaces import AlterSchemaTree, CommentSchemaTree, DropSchemaTree
+from remuda.sql.trees.syntax import CreateSchemaTree, SetOwner, SetSchema
 
 USERS = ("role", "user", "group")
 """The words for users in CREATE, ALTER and DROP."""
@@ -33,20 +29,16 @@ OWN_USER = ("current_user", "current_role", "session_user")
 def read_create_schema(reader: TokenReader) -> CreateSchemaTree:
     """After CREATE SCHEMA."""
     if_not_exists = reader.accept("if", "not", "exists")
-    of_user = False
+    name = None if reader.word() == "authorization" else _schema(reader)
+    user, of_user = None, False
     if reader.accept("authorization"):
         of_user = reader.word() in OWN_USER
-        name = reader.name()
-    else:
-        name = _schema(reader)
-        if reader.accept("authorization"):
-            reader.name()
-    if reader.word() in ("create", "grant"):
-        reader.unsupported(
-            "CREATE SCHEMA with elements", "CREATE SCHEMA name, then a statement for each element"
-        )
+        user = reader.name()
     reader.end()
-    return CreateSchemaTree(name, if_not_exists, of_user)
+    if name is None:
+        assert user is not None, "the words say at least one of both"
+        return CreateSchemaTree(user, if_not_exists, of_user, None if of_user else user)
+    return CreateSchemaTree(name, if_not_exists, user=None if of_user else user)
 
 
 def read_drop_schema(reader: TokenReader) -> DropSchemaTree:

@@ -100,8 +100,10 @@ class TokenReader:
         if len(parts) == 1:
             return last
         if len(parts) > 3:
+            written = ".".join(part.text for part in parts)
             raise SqlSyntaxError(
-                "improper qualified name (too many dotted names)", position=first.position
+                f"improper qualified name (too many dotted names): {written}",
+                position=first.position,
             )
         database = first.text if len(parts) == 3 else ""
         return Name(last.text, first.position, parts[-2].text, database)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from remuda.errors import DuplicateColumn, UndefinedColumn
+from remuda.errors import DuplicateColumn, UndefinedColumn, UndefinedSchema
 from remuda.sql.scope.context import Context
+from remuda.sql.scope.resolution import exists, namespaces
 from remuda.sql.text.suggest import did_you_mean
 from remuda.sql.trees.syntax import Name
 
@@ -34,3 +35,15 @@ def no_repeats(context: Context, names: tuple[Name, ...], what: str) -> None:
                 statement=context.text,
             )
         seen.add(name.text)
+
+
+def absent_schema(context: Context, name: Name) -> UndefinedSchema | None:
+    """The error of a definition that names a relation in a schema that is not there."""
+    if not name.schema or exists(context.catalog, name.schema):
+        return None
+    return UndefinedSchema(
+        f'schema "{name.schema}" does not exist',
+        position=name.position,
+        statement=context.text,
+        hint=did_you_mean(name.schema, namespaces(context.catalog)),
+    )

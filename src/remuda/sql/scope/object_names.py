@@ -22,15 +22,23 @@ from remuda.catalog.temporary import (
     own_schema,
     views_as_listed,
 )
-from remuda.datatypes.identifiers import name_parts, quoted_name, written_parts
+from remuda.datatypes.identifiers import (
+    name_parts,
+    quoted_name,
+    relation_parts,
+    written_parts,
+)
 from remuda.datatypes.schema import PG_TEMP
 from remuda.datatypes.sql import BIGINT, VARCHAR, EnumType, SqlType, aliased, array
 from remuda.datatypes.texts.text import parse_text
 from remuda.errors import (
     AmbiguousFunction,
     DataError,
+    InvalidName,
     InvalidText,
+    NotSupported,
     RemudaError,
+    SqlSyntaxError,
     UndefinedFunction,
     UndefinedMap,
     UndefinedObject,
@@ -109,6 +117,7 @@ _LISTED: Final[dict[str, tuple[Callable[[Context], _Named], str, type[RemudaErro
     "regrole": (_roles, "role", UndefinedObject),
 }
 _PLAINLY_NAMED: Final = frozenset({"regclass", "regnamespace", "regrole"})
+_UNQUALIFIED: Final = frozenset({"regnamespace", "regrole"})
 _SIGNED: Final = frozenset({"regprocedure", "regoperator"})
 """Kinds whose names have types in parentheses."""
 _OVERLOADED: Final = frozenset({"regproc", "regoper"})
@@ -222,43 +231,69 @@ def _enum_numbers(context: Context) -> dict[tuple[str, ...], int]:
 
 
 def found_number(context: Context, kind: str, text: str) -> int | None:
-    """The OID of the object that ``text`` names; None without one. Raises InvalidName."""
-    text = text.strip()
-    if text == NOTHING:
-        return 0
-    if text.isdecimal():
-        return int(text)
+    """The OID of the object that ``text`` names; None without one. Raises InvalidName,
+    SqlSyntaxError for too many parts or the empty name of a type, and NotSupported for the name of
+    another database."""
+    parts = _parts(context, kind, text)
     if kind in _SIGNED:
-        return _signatures(kind).get(_signed_parts(kind, text))
-    parts = _operator_parts(text) if kind == "regoper" else name_parts(text)
+        return _signatures(kind).get(parts)
     if kind in _OVERLOADED:
         named = [oid for oid, _, name in _LISTED[kind][0](context) if name == parts[-1]]
         if len(named) > 1:
             object_kind = _LISTED[kind][1]
             raise AmbiguousFunction(
-                f'more than one {object_kind} named "{text}"',
+                f'more than one {object_kind} named "{text.strip()}"',
                 hint=f"Name the types of its arguments, as a {_WITH_TYPES[kind]}.",
             )
-    if kind == "regtype":
-        parts = (*parts[:-1], _plain_type(parts[-1]))
-    if len(parts) == 3 and parts[0] in context.databases:
-        parts = parts[1:]
     return _numbers(context, kind).get(parts)
+
+
+def _parts(context: Context, kind: str, text: str) -> tuple[str, ...]:
+    """Schema and name, without that of the database."""
+    if kind in _SIGNED:
+        return _signed_parts(kind, text)
+    if kind == "regoper":
+        parts = _operator_parts(text)
+    elif kind == "regtype":
+        parts = _type_parts(text)
+    elif kind == "regclass":
+        parts = relation_parts(text)
+    else:
+        parts = name_parts(text)
+    if kind in _UNQUALIFIED and len(parts) > 1:
+        raise InvalidName("invalid name syntax", hint="Such an object is in no schema.")
+    if len(parts) > 3:
+        raise SqlSyntaxError(
+            f"improper qualified name (too many dotted names): {'.'.join(parts)}",
+            hint="Write schema.name.",
+        )
+    if len(parts) < 3:
+        return parts
+    if parts[0] not in context.databases:
+        raise NotSupported(
+            f'cross-database references are not implemented: "{".".join(parts)}"',
+            hint="Leave out the name of the database.",
+        )
+    return parts[1:]
 
 
 def number(context: Context, kind: str, text: str, node: ast.Node | None) -> int:
     """The OID of the object that ``text`` names. Raises the error of the kind without one."""
+    text = text.strip()
+    if text == NOTHING:
+        return 0
+    if text.isdecimal():
+        return int(text)
     try:
         found = found_number(context, kind, text)
+        parts = _parts(context, kind, text)
     except RemudaError as error:
         raise context.located(error, node) from None
     if found is not None:
         if context.kept is not None and kind == "regclass":
             _keep(context, context.kept, text, found, node)
         return found
-    if kind == "regtype":
-        raise context.error(UndefinedType, f'type "{text}" does not exist', node)
-    if kind == "regclass" and len(parts := name_parts(text)) > 1:
+    if len(parts) > 1:
         known_schemas = {PG_TEMP, *(name for _, _, name in _schemas(context))}
         if parts[-2] not in known_schemas:
             raise context.error(
@@ -267,6 +302,10 @@ def number(context: Context, kind: str, text: str, node: ast.Node | None) -> int
                 node,
                 hint=did_you_mean(parts[-2], known_schemas),
             )
+    if kind == "regtype":
+        raise context.error(UndefinedType, f'type "{text}" does not exist', node)
+    if kind in _PLAINLY_NAMED:
+        text = ".".join(parts)
     listed, what, undefined = _LISTED[kind]
     known = [name for _, _, name in listed(context)]
     raise context.error(
@@ -317,9 +356,24 @@ def _signed_parts(kind: str, text: str) -> tuple[str, ...]:
 
 
 def _operator_parts(text: str) -> tuple[str, ...]:
-    """No operator has a point in its name."""
-    schema, point, name = text.rpartition(".")
+    """No operator has a point in its name. Raises InvalidName."""
+    if not text.strip():
+        raise InvalidName("invalid name syntax")
+    schema, point, name = text.strip().rpartition(".")
     return (schema.strip().lower(), name.strip()) if point else (text,)
+
+
+def _type_parts(text: str) -> tuple[str, ...]:
+    """A name may have several words, and a modifier. Raises SqlSyntaxError, InvalidName."""
+    text = text.strip()
+    if not text:
+        raise SqlSyntaxError('invalid type name ""')
+    if '"' in text:
+        bare = text.removesuffix("[]")
+        *schema, name = name_parts(bare)
+        return (*schema, name + text[len(bare) :])
+    *schema, name = (part.strip().lower() for part in text.split("."))
+    return (*schema, _plain_type(name))
 
 
 def _type_in_catalog(text: str) -> str:

@@ -273,6 +273,8 @@ class CatalogStatement:
     filled: tuple[Edit, ...] = field(default=(), repr=False)
     on_commit: str = field(default="", repr=False)
     """Of a temporary table with sequences."""
+    grants: tuple[PrivilegeStatement, ...] = field(default=(), repr=False)
+    """They must find what they ask for before anything is made."""
 
 
 @dataclass(frozen=True, slots=True)

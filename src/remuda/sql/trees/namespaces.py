@@ -3,20 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Literal
 
 from remuda.sql.trees.names import Name
-
-
-@dataclass(frozen=True, slots=True)
-class CreateSchemaTree:
-    """``of_user``: its name is that of the session's user, instead of ``name``, which is a word
-    for this user."""
-
-    name: Name
-    if_not_exists: bool
-    of_user: bool = False
-    reads_only: Literal[False] = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +30,3 @@ class CommentSchemaTree:
     name: Name
     comment: str
     reads_only: Literal[False] = False
-
-
-SchemaTree: TypeAlias = CreateSchemaTree | DropSchemaTree | AlterSchemaTree | CommentSchemaTree

@@ -16,7 +16,7 @@ from remuda.sql.trees.cluster import CancelTree, ClusterTree
 from remuda.sql.trees.copy import CopyTree
 from remuda.sql.trees.cursors import Declaration
 from remuda.sql.trees.names import Name
-from remuda.sql.trees.namespaces import SchemaTree
+from remuda.sql.trees.namespaces import AlterSchemaTree, CommentSchemaTree, DropSchemaTree
 from remuda.sql.trees.privileges import PrivilegeTree
 from remuda.sql.trees.sequences import (
     AlterSequenceTree,
@@ -488,6 +488,26 @@ class ExplainTree:
         return not self.options.analyze or self.statement.reads_only
 
 
+SchemaElement: TypeAlias = (
+    CreateTree | CreateViewTree | CreateIndexTree | CreateSequenceTree | PrivilegeTree
+)
+"""Of CREATE SCHEMA."""
+
+
+@dataclass(frozen=True, slots=True)
+class CreateSchemaTree:
+    """``of_user``: its name is that of the session's user, instead of ``name``, which is a word
+    for this user. ``user``: the name of another one to whom it should belong."""
+
+    name: Name
+    if_not_exists: bool
+    of_user: bool = False
+    user: Name | None = None
+    elements: tuple[SchemaElement, ...] = ()
+    reads_only: Literal[False] = False
+
+
+SchemaTree: TypeAlias = CreateSchemaTree | DropSchemaTree | AlterSchemaTree | CommentSchemaTree
 Tree: TypeAlias = (
     QueryTree
     | DeclareTree
