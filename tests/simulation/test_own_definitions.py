@@ -22,7 +22,6 @@ from sim_cluster import Violation
 from sim_own_definitions import DefinitionStorm
 from sim_transactions import run_seed
 
-from remuda.catalog.catalog import Catalog
 from remuda.member.membership.catalog_service import CatalogService
 from remuda.member.sessions.open_transaction import OpenTransaction
 from remuda.member.sessions.session import TransactionSessions
@@ -85,7 +84,7 @@ def edits_of_an_older_catalog_are_made(patch: Patch) -> int:
         return await serialize(self, change)
 
     patch.setattr(CatalogService, "_serialize", whatever)
-    return 0
+    return 1
 
 
 def maps_of_failed_transactions_stay(patch: Patch) -> int:
@@ -100,12 +99,6 @@ def the_coordinator_leaves_maps_of_lost_members(patch: Patch) -> int:
         return is_left(self, schema) and schema.name.split(" ")[1] == str(self._core.number)
 
     patch.setattr(TransactionDefinitions, "_is_left", own_only)
-    return 0
-
-
-def the_catalog_notes_no_transaction(patch: Patch) -> int:
-    """So a COMMIT that asks again, since the answer was lost, finds its own tables."""
-    patch.setattr(Catalog, "deciding", lambda self, *_: self)
     return 0
 
 
@@ -128,7 +121,6 @@ def rollback_to_keeps_definitions(patch: Patch) -> int:
         pytest.param(edits_of_an_older_catalog_are_made, marks=pytest.mark.soak),
         pytest.param(maps_of_failed_transactions_stay, marks=pytest.mark.soak),
         the_coordinator_leaves_maps_of_lost_members,
-        pytest.param(the_catalog_notes_no_transaction, marks=pytest.mark.soak),
         pytest.param(rollback_to_keeps_definitions, marks=pytest.mark.soak),
     ],
     ids=lambda each: each.__name__,
