@@ -48,6 +48,9 @@ export class Store {
     this.asked = "";
     this.planned = false;
     this.heard = new Map();
+    // A browser may keep a page that was left, and its stream: it opens six per host, and no more.
+    addEventListener("pagehide", () => this.pause());
+    addEventListener("pageshow", (event) => { if (event.persisted) this.resume(); });
   }
 
   rows(topic) {
@@ -89,9 +92,17 @@ export class Store {
     source.addEventListener("message", (event) => this.take(JSON.parse(event.data)));
   }
 
-  close() {
+  pause() {
     this.source?.close();
     this.source = null;
+  }
+
+  resume() {
+    if (this.asked && this.source === null) this.open(this.asked.split(" "));
+  }
+
+  close() {
+    this.pause();
     this.asked = "";
     this.tables.clear();
   }
