@@ -25,7 +25,6 @@ from remuda.errors import (
 )
 from remuda.sql.queries.views import placed
 from remuda.sql.scope.context import Context
-from remuda.sql.scope.names import no_repeats
 from remuda.sql.scope.statements import CatalogReader, Verification
 from remuda.sql.text.suggest import did_you_mean
 from remuda.sql.trees.syntax import ForeignKeyDefinition, Name
@@ -53,7 +52,6 @@ def _bound(
     context: Context, schema: MapSchema, definition: ForeignKeyDefinition, map_of: MapOf
 ) -> ForeignKey:
     columns = tuple(_column(context, schema, name) for name in definition.columns)
-    no_repeats(context, definition.columns, "foreign key constraint")
     parent = _parent(context, schema, definition.parent, map_of)
     others = _parent_columns(context, parent, definition)
     if len(columns) != len(others):
@@ -145,8 +143,13 @@ def _parent_columns(
     context: Context, parent: MapSchema, definition: ForeignKeyDefinition
 ) -> tuple[str, ...]:
     if definition.parent_columns:
-        no_repeats(context, definition.parent_columns, "foreign key constraint")
-        return tuple(_column(context, parent, name) for name in definition.parent_columns)
+        columns = tuple(_column(context, parent, name) for name in definition.parent_columns)
+        if len(set(columns)) < len(columns):
+            repeated = InvalidForeignKey(
+                "foreign key referenced-columns list must not contain duplicates"
+            )
+            raise placed(context, repeated, definition.parent_columns[0])
+        return columns
     if not parent.has_row_ids:
         return parent.key
     if parent.added_key is not None:
