@@ -14,7 +14,6 @@ from sim_cluster import Violation
 from sim_network import LOST, Fate, Sent
 from sim_rules import Play, Scenario
 
-from remuda.member.membership import catalog_service
 from remuda.member.sessions import snapshots
 from remuda.rpc.frame import RESPONSE
 
@@ -48,15 +47,6 @@ async def created(play: Play) -> None:
 
 def test_a_member_in_another_view_gets_the_change_when_it_comes_to_this_one() -> None:
     Scenario(1, created, 3, {"backups": 1}, 0.0).run()
-
-
-def test_a_change_that_is_refused_there_would_meet_itself(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """Run again, the statement finds its own map on the members that have it already."""
-    monkeypatch.setattr(catalog_service, "VIEW_PATIENCE", -1.0)
-    with pytest.raises(Violation, match='map "made1" already exists'):
-        Scenario(1, created, 3, {"backups": 1}, 0.0).run()
 
 
 async def asks_for_the_clocks(play: Play) -> None:
