@@ -122,7 +122,7 @@ class PressureStorm(Storm):
             self.settings["statement_memory"] = chance.choice((12_000, 20_000, 60_000))
         if self.under("admission"):
             self.statements = chance.randint(8, 20)
-            self.span = 0.3
+            self.span = 0.05
             self.settings["member_memory"] = chance.choice((12_000, 20_000, 40_000))
             self.settings["admission_timeout"] = chance.choice((0.05, 0.5, 5.0))
             self.settings["short"] = 0
@@ -174,8 +174,8 @@ class PressureStorm(Storm):
             self.multiplied += any(site.instances > 1 for site in message.sites)
 
     async def _look_at_queues(self) -> None:
-        for _ in range(300):
-            await asyncio.sleep(0.01)
+        for _ in range(1500):
+            await asyncio.sleep(0.002)
             waiting = sum(m.gauges()["queued"] for m in self.sim.live().values())
             self.waited = max(self.waited, waiting)
 
