@@ -412,7 +412,8 @@ def test_a_write_of_before_a_handover_is_not_covered_by_the_rows_that_came(in_cl
 
 
 def test_rows_by_key_come_from_one_member_below_a_handover(in_cluster: Any) -> None:
-    """Both have them there; a statement that asks both would meet a row twice."""
+    """Both have them there; a statement that asks both would meet a row twice. One that asks only
+    the owner of each key does not."""
 
     async def scenario(cluster: TestCluster) -> None:
         client = await cluster.client(1)
@@ -424,10 +425,12 @@ def test_rows_by_key_come_from_one_member_below_a_handover(in_cluster: Any) -> N
         store = core.stores[schema.map_id]
         session = Session(client)
         await session.sql("BEGIN")
-        texts = ("SELECT v FROM t WHERE k IN (1, 2)", "SELECT v FROM t WHERE k > 0")
-        for text in texts:
+        by_key = "SELECT v FROM t WHERE k IN (1, 2)"
+        texts = ("SELECT DISTINCT v FROM t WHERE k IN (1, 2)", "SELECT v FROM t WHERE k > 0")
+        for text in (by_key, *texts):
             assert sorted(await session.sql(text)) == [(10,), (20,)]
         store.mixed_until = FOREVER
+        assert sorted(await session.sql(by_key)) == [(10,), (20,)]
         for text in texts:
             assert await session.sql(text) == [(20,)]
         await session.sql("ROLLBACK")
