@@ -246,11 +246,16 @@ def test_in_a_transaction_on_asyncio(client, table):
 
 
 def test_a_copy_that_is_too_large_for_its_transaction(client, table):
-    data = b"".join(b"%d\t%s\t1\n" % (n, b"x" * 2000) for n in range(20_000))
+    """One that has written something else before; alone, any size fits."""
+    data = b"".join(b"%d\t%s\t1\n" % (n, b"x" * 2000) for n in range(40_000))
     with (
         pytest.raises(LimitExceeded, match="has written more than") as caught,
         client.transaction() as tx,
     ):
+        tx.copy_from(table, b"-1\tx\t1\n")
         tx.copy_from(table, data)
     assert "outside of a transaction" in caught.value.hint
-    assert client.copy_from(table, data) == 20_000
+    assert rows_of(client, table) == []
+    with client.transaction() as tx:
+        assert tx.copy_from(table, data) == 40_000
+    assert client.sql(f"SELECT count(*) FROM {table}").fetchall() == [(40_000,)]
