@@ -30,6 +30,7 @@ NAMES = {
     "ipython": "IPython",
     "adbc-driver-postgresql": "adbc_driver_postgresql",
     "dbt-core": "dbt.cli.main",
+    "duckdb-extension-postgres-scanner": "duckdb_extension_postgres_scanner",
     "opentelemetry-api": "opentelemetry.trace",
     "opentelemetry-sdk": "opentelemetry.sdk.trace",
     "opentelemetry-exporter-otlp-proto-http": "opentelemetry.exporter.otlp.proto.http",
