@@ -34,7 +34,9 @@ class Browser:
     def __init__(self, width: int = 1360, height: int = 860) -> None:
         assert CHROMIUM is not None
         self.problems: list[str] = []
-        self._folder = tempfile.TemporaryDirectory(prefix="remuda-chromium-")
+        self._folder = tempfile.TemporaryDirectory(
+            prefix="remuda-chromium-", ignore_cleanup_errors=True
+        )
         size = f"--window-size={width},{height}"
         self._process = subprocess.Popen(
             [CHROMIUM, *_FLAGS, size, f"--user-data-dir={self._folder.name}", "about:blank"],
@@ -153,6 +155,16 @@ class Browser:
         self.send(
             "Emulation.setEmulatedMedia",
             features=[{"name": "prefers-color-scheme", "value": value}],
+        )
+
+    def size(self, width: int, height: int) -> None:
+        """Of the window; a narrow one is that of a telephone."""
+        self.send(
+            "Emulation.setDeviceMetricsOverride",
+            width=width,
+            height=height,
+            deviceScaleFactor=1,
+            mobile=width < 600,
         )
 
     def picture(self, path: Path) -> None:

@@ -38,7 +38,7 @@ def test_a_killed_member_turns_red(browser: Browser) -> None:
     with remuda.start(members=3, settings=settings) as cluster:
         addresses = ",".join(member.user for member in cluster.members)
         with beside(addresses, 0) as http, cluster.connect() as client:
-            browser.open(f"http://{http}/#cluster")
+            browser.open(f"http://{http}/#/cluster")
             browser.wait_text("Member 3", "271 / 271")
             assert not browser.run(red)
             os.kill(cluster.pids[2], signal.SIGKILL)
@@ -54,7 +54,7 @@ def test_a_killed_member_turns_red(browser: Browser) -> None:
                 look();
             }})""")
             assert seen < 2000
-            browser.open(f"http://{http}/#partitions")
+            browser.open(f"http://{http}/#/partitions")
             browser.wait("document.querySelectorAll('.herd .pen').length >= 2")
             browser.wait_text("all 271 complete")
 
@@ -70,6 +70,6 @@ def test_cuts_on_a_time_line(browser: Browser, tmp_path: Path) -> None:
     ):
         client.sql("CREATE TABLE t (k BIGINT PRIMARY KEY)")
         client.sql("CREATE SNAPSHOT nightly")
-        browser.open(f"http://{http}/#snapshots")
+        browser.open(f"http://{http}/#/snapshots")
         browser.wait("document.querySelectorAll('.cuts .cut').length === 1")
         browser.wait_text("nightly", "1 cut")

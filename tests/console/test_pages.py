@@ -34,7 +34,7 @@ def browser(opened: Browser) -> Iterator[Browser]:
 
 
 def show(browser: Browser, face: Any, view: str, *texts: str) -> None:
-    browser.open(f"http://{face.http}/#{view}")
+    browser.open(f"http://{face.http}/#/{view}")
     browser.wait_text(*texts)
 
 
@@ -52,7 +52,7 @@ def test_a_map_and_its_members(browser: Browser, face: Any) -> None:
     browser.click("a", "numbers")
     browser.wait_text("Partitioned by", "The map has no secondary indexes.")
     browser.click("a", "Close")
-    browser.wait("location.hash === '#maps'")
+    browser.wait("location.hash === '#/maps'")
 
 
 def test_the_settings(browser: Browser, face: Any) -> None:

@@ -6,6 +6,7 @@ import { ask, Refusal, Store } from "./store.js";
 import { ClusterView } from "./cluster.js";
 import { CutsView } from "./cuts.js";
 import { EditorView } from "./editor.js";
+import { icon } from "./icons.js";
 import { PartitionsView } from "./partitions.js";
 import { MapsView } from "./maps.js";
 import { SettingsView } from "./settings.js";
@@ -38,7 +39,7 @@ function theme(name) {
 }
 
 function route() {
-  const [name, ...rest] = location.hash.slice(1).split("/").map(decodeURIComponent);
+  const [name, ...rest] = location.hash.replace(/^#\/?/, "").split("/").map(decodeURIComponent);
   const found = VIEWS.find(([known]) => known === name) ?? VIEWS[0];
   return { name: found[0], title: found[1], View: found[2], rest };
 }
@@ -47,7 +48,7 @@ class Frame {
   constructor() {
     this.links = new Map(VIEWS.map(([name, title]) => {
       const number = h("span", { class: "count" });
-      return [name, { link: h("a", { href: `#${name}` }, title, number), number }];
+      return [name, { link: h("a", { href: `#/${name}` }, icon(name), h("span", { class: "grow" }, title), number), number }];
     }));
     this.health = h("div");
     this.main = h("main", { class: "main", id: "main", tabindex: "-1" });
@@ -57,10 +58,10 @@ class Frame {
     const user = session.user ?? "";
     this.element = h("div", { class: "frame" },
       h("nav", { class: "side", "aria-label": "Views" },
-        h("a", { class: "brand", href: "#cluster" }, h("img", { src: "/console/mark.svg", alt: "" }), "Remuda"),
-        h("ul", {}, [...this.links.values()].map(({ link }) => h("li", {}, link))),
+        h("a", { class: "brand", href: "#/cluster" }, h("img", { src: "/console/mark.svg", alt: "" }), "Remuda"),
+        h("ul", { class: "pages" }, [...this.links.values()].map(({ link }) => h("li", {}, link))),
         h("div", { class: "foot" }, this.health,
-          h("div", { class: "row" }, h("span", { class: "grow" }, user),
+          h("div", { class: "row user" }, h("span", { class: "grow" }, user),
             session.login ? h("button", { class: "quiet", type: "button", onclick: logout }, "Log out") : null),
           h("button", { class: "quiet", type: "button", onclick: () =>
             theme(document.documentElement.dataset.theme === "dark" ? "light" : "dark") }, "Light or dark"))),
@@ -77,8 +78,10 @@ class Frame {
       this.main.replaceChildren(this.banner, this.view.element);
       document.title = `${title} – Remuda`;
       for (const [known, { link }] of this.links) {
-        if (known === name) link.setAttribute("aria-current", "page");
-        else link.removeAttribute("aria-current");
+        if (known === name) {
+          link.setAttribute("aria-current", "page");
+          link.scrollIntoView({ block: "nearest", inline: "center" });
+        } else link.removeAttribute("aria-current");
       }
     }
     store.follow(this.view.topics, () => this.render());

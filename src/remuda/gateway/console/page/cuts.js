@@ -1,7 +1,7 @@
 // Snapshots and their cuts on a time line: moments that a restore can reach, and the gaps between.
 
 import { h, setText, state, svg, Table } from "./dom.js";
-import { bytes, count, moment, plural } from "./format.js";
+import { bytes, clock, count, moment, plural } from "./format.js";
 
 const WIDTH = 1000, LANE = 44, LEFT = 130, RIGHT = 20, BOTTOM = 24;
 
@@ -11,7 +11,7 @@ export class CutsView {
   constructor({ store }) {
     this.store = store;
     this.summary = h("p", { class: "lede" });
-    this.picture = h("div", { class: "body" });
+    this.picture = h("div", { class: "body picture", tabindex: "0", role: "region", "aria-label": "Time line" });
     this.drawn = "";
     this.tasks = new Table([
       { title: "Work", cell: (row) => state("busy", row.kind), same: (row) => row.kind },
@@ -84,9 +84,12 @@ function timeline(cuts, spans) {
         class: `cut ${cut.problem ? "problem" : /increment/i.test(cut.kind ?? "") ? "" : "full"}`, cx: x(cut.created), cy: y + 14, r: /increment/i.test(cut.kind ?? "") ? 4 : 6 },
       svg("title", {}, `${name}, cut ${cut.cut}, ${cut.kind}: ${moment(cut.created)}, ${count(cut.rows)} rows${cut.problem ? `, ${cut.problem}` : ""}`))));
   });
-  const ticks = [0, 0.25, 0.5, 0.75, 1].map((share) => {
+  const day = new Date(low).toDateString() === new Date(high).toDateString();
+  const shares = high - low < 4000 ? [0, 1] : [0, 0.25, 0.5, 0.75, 1];
+  const ticks = shares.map((share) => {
     const time = low + share * (high - low);
-    return svg("text", { x: x(time), y: height - 6, "text-anchor": share === 1 ? "end" : share ? "middle" : "start" }, moment(time));
+    return svg("text", { x: x(time), y: height - 6, "text-anchor": share === 1 ? "end" : share ? "middle" : "start" },
+      day && share ? clock(time) : moment(time));
   });
   return svg("svg", { class: "cuts", viewBox: `0 0 ${WIDTH} ${height}`, role: "img", "aria-label": `Cuts of ${names.join(", ")} from ${moment(low)} to ${moment(high)}` },
     svg("line", { class: "axis", x1: LEFT, x2: WIDTH - RIGHT, y1: height - BOTTOM, y2: height - BOTTOM }), lanes, ticks);

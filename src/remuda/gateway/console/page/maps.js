@@ -14,7 +14,7 @@ export class MapsView {
     this.rates = new Rates(["gets", "puts", "removes"]);
     this.summary = h("p", { class: "lede" });
     this.table = new Table([
-      { title: "Map", cell: (row) => h("a", { href: `#maps/${encodeURIComponent(row.name)}` }, row.name),
+      { title: "Map", cell: (row) => h("a", { href: `#/maps/${encodeURIComponent(row.name)}` }, row.name),
         same: (row) => row.name, sort: (row) => row.name },
       { title: "Kind", cell: (row) => row.kind },
       { title: "Entries", number: true, cell: (row) => count(row.rows), sort: (row) => Number(row.rows) },
@@ -27,7 +27,7 @@ export class MapsView {
       { title: "Last write", number: true, cell: (row) => ago(row.last_update), sort: (row) => row.last_update },
       { title: "Options", class: "text", cell: (row) => row.options ?? "" },
     ], { caption: "Maps", sort: 2, descending: true, empty: "There are no maps yet.",
-      open: (row) => { location.hash = `maps/${encodeURIComponent(row.name)}`; },
+      open: (row) => { location.hash = `/maps/${encodeURIComponent(row.name)}`; },
       mark: (row) => (row.no_answer ? "bad" : "") });
     this.detail = h("section", { class: "panel", hidden: true });
     this.element = h("div", { class: "stack" },
@@ -55,7 +55,7 @@ export class MapsView {
     this.about = h("dl", { class: "facts small" });
     this.title = h("h2");
     this.detail.append(h("header", {}, this.title, h("span", { class: "grow" }),
-      h("a", { href: "#maps" }, "Close")), this.about, this.parts.element,
+      h("a", { href: "#/maps" }, "Close")), this.about, this.parts.element,
     h("header", {}, h("h3", {}, "Indexes")), this.found.element);
   }
 

@@ -6,6 +6,7 @@ import { count } from "./format.js";
 import { Herd, kindOf, stateOf } from "./members.js";
 
 const ACROSS = 20, STEP = 13, CELL = 10, GAP = 18, HEAD = 44, PAD = 12;
+const narrow = matchMedia("(max-width: 620px)");
 const KINDS = { "short of backups": "short", "to be moved": "move", unreachable: "lost", lost: "lost" };
 
 export class PartitionsView {
@@ -77,7 +78,7 @@ export class PartitionsView {
   }
 
   place(members, partitions) {
-    const across = Math.max(1, Math.min(members.length, members.length > 4 ? 4 : members.length));
+    const across = narrow.matches ? 1 : Math.max(1, Math.min(members.length, 4));
     const layout = members.map((member) => `${member.member}${kindOf(member)}${stateOf(member)}${member.partitions}`).join() + across;
     if (layout === this.layout) return;
     this.layout = layout;

@@ -32,7 +32,7 @@ export class StatementsView {
 }
 
 function open(row) {
-  location.hash = `statements/${row.query}`;
+  location.hash = `/statements/${row.query}`;
 }
 
 const text = { title: "Statement", class: "text", cell: (row) => row.text };
@@ -84,7 +84,7 @@ class Detail {
     this.state = h("span");
     this.button = h("button", { class: "danger", type: "button", hidden: true, onclick: () => view.cancel(this.query) }, "Cancel");
     this.head = h("div", { class: "head" }, h("h1", {}, "Statement"), this.state, h("span", { class: "grow" }), this.button,
-      h("a", { href: "#statements" }, "All statements"));
+      h("a", { href: "#/statements" }, "All statements"));
     this.text = h("pre");
     this.facts = h("dl", { class: "facts small" });
     this.place = h("div", { class: "scroll" });
