@@ -98,7 +98,7 @@ class Shell:
                     self.told += data
                 case fx.Ready(status):
                     self.told += message(b"Z", status)
-                case fx.Prepare(text, types):
+                case fx.Prepare(text, types, _):
                     self.asked.append(f"prepare {text}")
                     oids = types or (23,) * text.count("$")
                     fields = COLUMNS if text.startswith("SELECT") else None

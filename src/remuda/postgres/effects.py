@@ -29,10 +29,11 @@ class Write:
 
 @dataclass(frozen=True, slots=True)
 class Prepare:
-    """Plan a statement; ``prepared`` or ``failed``."""
+    """Plan a statement; ``prepared`` or ``failed``. Without a name it replaces the last one."""
 
     text: str
     types: tuple[int, ...]
+    name: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -247,7 +247,7 @@ class Session:
                 hint="Close some, or DEALLOCATE ALL.",
             )
         self.busy, self._awaited = True, _Preparing(message.name)
-        return [Prepare(message.text, message.types)]
+        return [Prepare(message.text, message.types, message.name)]
 
     def prepared(self, prepared: Prepared) -> Effects:
         awaited = self._answered()

@@ -11,6 +11,7 @@ from remuda.datatypes.sql import SqlType
 from remuda.datatypes.values import PhysicalValue
 from remuda.errors import (
     DuplicateCursor,
+    DuplicateStatement,
     QueryCanceled,
     RemudaError,
     SessionTerminated,
@@ -23,7 +24,7 @@ from remuda.member.postgres.endings import leaving
 from remuda.member.postgres.portal_answers import Measured
 from remuda.member.postgres.portal_cursors import PortalCursors, RunningPortal
 from remuda.member.postgres.portals import ResultRun, fields_of
-from remuda.member.postgres.preparing import MANY_VALUES, Bound, Planning, Preparing
+from remuda.member.postgres.preparing import MANY_VALUES, Bound, Preparing, knowing
 from remuda.member.postgres.scripts import is_check, names_prepared, script
 from remuda.member.postgres.short_ways import ShortWays
 from remuda.member.postgres.told_notifications import ToldNotifications
@@ -50,7 +51,7 @@ from remuda.postgres.prepared import Prepared, Turn
 from remuda.postgres.reader import Reader
 from remuda.postgres.reports import notice_message
 from remuda.rpc.client_channel import ClientChannel
-from remuda.session.client_session import ClientSession, PreparedText
+from remuda.session.client_session import ClientSession
 from remuda.session.settings import SETTINGS, checked, setting_of
 from remuda.session.shape import ResultShape
 from remuda.sql.scope.notices import Notice
@@ -214,8 +215,8 @@ class Backend:
 
     def _perform_other(self, effect: fx.Effect) -> None:
         match effect:
-            case fx.Prepare(text, types):
-                self._work(self._prepare(text, types), "preparing a statement")
+            case fx.Prepare() as wanted:
+                self._work(self._prepare(wanted), "preparing a statement")
             case fx.Split(text):
                 self._split(text)
             case fx.Look(text):
@@ -267,13 +268,18 @@ class Backend:
         self._outlet.close(leaving(self._core.number))
         return True
 
-    async def _prepare(self, text: str, types: tuple[int, ...]) -> None:
+    async def _prepare(self, wanted: fx.Prepare) -> None:
+        text, session = wanted.text, self._settings
         if self._dismissed(text):
             return
         self._core.require_serving()
-        services = self._services
+        if wanted.name and wanted.name in session.prepared:  # by PREPARE
+            raise DuplicateStatement(f'prepared statement "{wanted.name}" already exists')
+        if names_prepared(text):
+            session = knowing(session, self._machine.statements)
+        services, user = self._services, self._outlet.user
         prepared = await services.preparing.prepare(
-            text, types, self._settings, self._outlet.user, self._declared.columns
+            text, wanted.types, session, user, self._declared.columns
         )
         self._perform(self._machine.prepared(prepared))
         self._outlet.advance()
@@ -514,15 +520,12 @@ class Backend:
         self._outlet.write(told)
 
     def _with_prepared(self, text: str, session: ClientSession) -> ClientSession:
-        """EXECUTE and DEALLOCATE know what was prepared by a message, too."""
+        """EXECUTE, PREPARE and DEALLOCATE know what was prepared by a message, too."""
         if not names_prepared(text):
             return session
-        self._named = None
-        for name, prepared in self._machine.statements.items():
-            if name and isinstance(prepared.token, Planning):
-                known = PreparedText(prepared.text, prepared.token.by.types)
-                self._named = session = session.with_prepared(name, known)
-        return session
+        found = knowing(session, self._machine.statements)
+        self._named = None if found is session else found
+        return found
 
     def _forget_prepared(self, before: ClientSession) -> None:
         """A DEALLOCATE has removed some of the prepared statements of messages."""

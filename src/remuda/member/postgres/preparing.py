@@ -3,7 +3,7 @@ the columns of their results."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -30,7 +30,7 @@ from remuda.postgres.messages import Bind
 from remuda.postgres.parameters import check_declared, declared_type, decode, is_readable
 from remuda.postgres.prepared import Manner, Prepared
 from remuda.session.answers import shown
-from remuda.session.client_session import ClientSession
+from remuda.session.client_session import ClientSession, PreparedText
 from remuda.session.index_answers import COLUMNS as INDEX_COLUMNS
 from remuda.session.parameters import fitted
 from remuda.session.planning import (
@@ -95,6 +95,15 @@ class Bound:
     by: PlanTypes
     types: tuple[SqlType, ...]
     values: tuple[PhysicalValue, ...]
+
+
+def knowing(session: ClientSession, statements: Mapping[str, Prepared]) -> ClientSession:
+    """The session with the statements that messages have prepared, as those of PREPARE."""
+    for name, prepared in statements.items():
+        if name and isinstance(prepared.token, Planning):
+            known = PreparedText(prepared.text, prepared.token.by.types)
+            session = session.with_prepared(name, known)
+    return session
 
 
 class Preparing:

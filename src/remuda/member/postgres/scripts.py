@@ -12,7 +12,7 @@ from remuda.sql.parsing.parser import parse, split_script
 _IS_CHECK: Final = re.compile(
     r"(?:--[^\n]*(?:\n|\Z)|\s)*(?:select\s+1(?:\s+as\s+\w+)?\s*)?;?\s*", re.IGNORECASE
 )
-_NAMES_PREPARED: Final = re.compile(r"\s*(deallocate|execute|discard)\b", re.IGNORECASE)
+_NAMES_PREPARED: Final = re.compile(r"\s*(deallocate|execute|discard|prepare)\b", re.IGNORECASE)
 
 
 def is_check(text: str) -> bool:
