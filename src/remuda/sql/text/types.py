@@ -41,6 +41,7 @@ from remuda.errors import (
     SqlSyntaxError,
     UndefinedType,
 )
+from remuda.sql.text.missing_types import missing_type
 from remuda.sql.text.suggest import did_you_mean
 
 _SIMPLE: Final[dict[str, SqlType]] = {
@@ -94,6 +95,15 @@ BARE_SCALE: Final = 16
 """Digits after the point of a DECIMAL of which nothing is said: as many as quotients have."""
 
 
+_OF_ARRAYS: Final = {
+    f"_{name}": name
+    for name in (
+        *("bool", "int2", "int4", "int8", "float4", "float8", "numeric"),
+        *("text", "varchar", "bpchar", "bytea", "uuid", "json", "jsonb"),
+        *("date", "time", "timestamp", "timestamptz", "interval"),
+    )
+}
+"""PostgreSQL's own names of types of arrays, which drivers write."""
 SERIAL_NAMES: Final = frozenset(
     {"serial", "bigserial", "smallserial", "serial2", "serial4", "serial8"}
 )
@@ -109,7 +119,8 @@ def type_from_name(
     """The type called ``name`` (lower case, words separated by one blank); ``span``: the fields of
     an INTERVAL.
 
-    Raises UndefinedType with a suggestion, InvalidDefinition for arguments out of range, and
+    Raises UndefinedType with a suggestion, NotSupported for other types of PostgreSQL,
+    InvalidDefinition for arguments out of range, and
     SqlSyntaxError for fields that no interval has.
     """
     if name in DECIMAL_NAMES:
@@ -120,6 +131,8 @@ def type_from_name(
         if not 1 <= arguments[0] <= 53:
             raise InvalidDefinition("precision of float must be 1 to 53", position=position)
         return REAL if arguments[0] <= 24 else DOUBLE
+    if name in _OF_ARRAYS and not arguments:
+        return array(type_from_name(_OF_ARRAYS[name], (), position))
     found = _SIMPLE.get(name)
     if found is None:
         raise undefined_type(name, position)
@@ -128,14 +141,14 @@ def type_from_name(
 
 def is_type_name(name: str) -> bool:
     """Whether it is the name of a type that every catalog has."""
-    return name in _SIMPLE or name in _TEXT or name in DECIMAL_NAMES
+    return name in _SIMPLE or name in _TEXT or name in DECIMAL_NAMES or name in _OF_ARRAYS
 
 
 def undefined_type(
     name: str, position: Position | None, others: Sequence[str] = ()
-) -> UndefinedType:
+) -> UndefinedType | NotSupported:
     """``others``: the names of types that users have made."""
-    return UndefinedType(
+    return missing_type(name, position) or UndefinedType(
         f'type "{name}" does not exist or is not supported',
         position=position,
         hint=_SERIAL_HINT * (name in SERIAL_NAMES)
