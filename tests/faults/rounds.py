@@ -23,8 +23,9 @@ from random import Random
 if __name__ == "__main__":
     sys.path.insert(0, str(Path(__file__).parent.parent / "transaction"))
 
-import snapshotting  # its kind of work
-import sparking  # the same
+import numbering
+import snapshotting
+import sparking
 from namespaces import Namespaces
 from processes import Member, Processes
 from protection import protect
@@ -44,8 +45,8 @@ WORKS = (
     *("register", "register", "register", "bank", "batch", "bump", "element"),
     *(Appends.name, Appends.name, Transfers.name),
 )
-MORE_WORKS = (snapshotting.Snapshotting.name, sparking.SparkJobs.name)
-"""These need more than members."""
+MORE_WORKS = (numbering.Numbers.name, snapshotting.Snapshotting.name, sparking.SparkJobs.name)
+"""Those of sequences; and two that need more than members."""
 HEALING = 90.0
 """Seconds until a cluster must be whole again."""
 

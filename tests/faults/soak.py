@@ -83,6 +83,10 @@ KINDS = {
         {"faults": ["reset"], "heartbeat_interval": 1.0, "heartbeat_timeout": 10.0},
         _networks,
     ),
+    "numbers": Kind(
+        "sequences give out numbers while members are killed, 100 at most",
+        {"faults": ["kill"], "works": ("number",) * 3, "most_faults": 100, "quiet": 0.2},
+    ),
     "snapshots": Kind(
         "snapshots are made and restored while members come and go",
         {

@@ -19,7 +19,7 @@ def judge(made: Round) -> None:
         pytest.fail(made.report(), pytrace=False)
 
 
-SMALL = ("register", "register", "append", "bump")
+SMALL = ("register", "register", "append", "bump", "number")
 """Few maps are repaired sooner."""
 
 
@@ -46,6 +46,30 @@ def test_a_member_that_is_killed_takes_nothing_with_it() -> None:
 )
 def test_long_rounds(seed: int, members: int, backups: int, faults: list[str]) -> None:
     judge(Round(seed=seed, members=members, backups=backups, faults=faults, seconds=60.0))
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(5400)
+@pytest.mark.parametrize(("seed", "backups"), [(0, 1), (1, 2)])
+def test_no_number_is_given_out_twice_while_a_hundred_members_are_killed(
+    seed: int, backups: int
+) -> None:
+    """One after the other: each time the owners of sequences may be gone, with their backups
+    left."""
+    made = Round(
+        seed=seed,
+        members=backups + 2,
+        backups=backups,
+        faults=["kill"],
+        works=("number",) * 3,
+        quiet=0.2,
+        most_faults=100,
+        seconds=5000.0,
+    )
+    judge(made)
+    kills = sum(" kill " in line for line in made.timeline)
+    assert kills == 100
+    assert made.journal.done["number nextval"] > 1000, made.journal.done
 
 
 needs_networks = pytest.mark.skipif(
