@@ -116,9 +116,11 @@ child may be 40001. ON DELETE and ON UPDATE take NO ACTION, RESTRICT, CASCADE, S
 DEFAULT; rows that follow count as written by the transaction, and a default of SET DEFAULT takes no
 numbers of sequences. An index on the columns of the child makes deletes of parents fast. Maps with
 ttl, max_idle or eviction cannot be parents, and neither side can be REPLICATED, temporary or with
-async_backups (0A000). Jobs and Spark write to a map with foreign keys and remove rows of a parent
-in no bulk write (0A000); COPY and INSERT ... SELECT into a child are transactions of at most
-`transaction_memory`. A restore takes a child with its parents only
+async_backups (0A000). Bulk writes into a child (jobs, Spark, COPY, statements and put_all of more
+than 512 rows) look for all parents before they commit. Bulk writes remove no rows of a parent, and
+write neither to one with UNIQUE columns nor to a map that references itself (0A000): there COPY and
+INSERT are transactions of at most `transaction_memory`. A restore takes a child with its parents
+only
 ([decision 0108](decisions/0108-foreign-keys.md)).
 """
 

@@ -42,7 +42,7 @@ class OfOneValue(Simulation):
         )
         if all(len(copies) == 1 for copies in self.parts) or self.chance.random() < 0.3:
             self.parts = ()
-        self.coordinator = tx.Coordinator("1-a", self.primaries, self.parts, unique=self.unique)
+        self.coordinator = tx.Coordinator("1-a", self.primaries, self.parts, checked=self.unique)
         self.participants = self.coordinator.participants
         for node in self.nodes.values():
             node.refuses = node.misses = False

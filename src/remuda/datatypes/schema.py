@@ -281,8 +281,10 @@ class MapSchema:
     @cached_property
     def takes_bulk(self) -> bool:
         """Whether rows may be staged over others without a look at each of them. (The values
-        of a unique index that a foreign key references can change.)"""
-        return not (self.foreign_keys or (self.children and self.uniques))
+        of a unique index that a foreign key references can change. The rows of a map that is its
+        own parent are pending themselves while their parents are looked for.)"""
+        own = any(key.parent == self.name for key in self.foreign_keys)
+        return not (own or (self.children and self.uniques))
 
     @cached_property
     def added_key(self) -> IndexDefinition | None:

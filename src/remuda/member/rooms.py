@@ -184,6 +184,8 @@ class Rooms:
             reading=self.reading,
         )
         self.transactions.guard_by(self.statements.checks)
+        find_parents = self.statements.checks.foreign_keys.require_parents
+        self.commits.checks.find_parents_by(find_parents)
         self.statement_requests = StatementRequests(core, self.statements)
         self.catalog_requests = CatalogRequests(core, self.catalog, self.statistics)
         self.postgres = PostgresWing(core, peers, self.statements, self.queries, self.plans)

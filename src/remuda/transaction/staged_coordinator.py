@@ -46,8 +46,9 @@ class CoordinatorPhase(Enum):
 class Coordinator:
     """Drives one commit over ``primaries`` (member numbers, at least one) and the backups that
     ``parts`` names. ``expected``: so many rows the primaries must have between them, if it is
-    known: partitions may have changed hands since the rows were staged. ``unique``: the map has
-    unique indexes, ``primaries`` are all that it has, and their rows are compared."""
+    known: partitions may have changed hands since the rows were staged. ``checked``: the rows are
+    compared with others once all have voted. For unique indexes ``primaries`` are all that the map
+    has."""
 
     def __init__(
         self,
@@ -56,11 +57,11 @@ class Coordinator:
         parts: Parts = (),
         expected: int | None = None,
         *,
-        unique: bool = False,
+        checked: bool = False,
     ) -> None:
         assert primaries, "a commit has participants"
         self._expected = expected
-        self._unique = unique
+        self._compares = checked
         self.job = job
         self.primaries = tuple(sorted(set(primaries)))
         self.parts = parts
@@ -124,7 +125,7 @@ class Coordinator:
         staged = sum(vote.staged for vote in self._votes.values())
         if self._expected is not None and staged != self._expected:
             return self._decide(now, rows_missing(self.job, self._expected, staged))
-        return self._check(now) if self._unique else self._keep(now)
+        return self._check(now) if self._compares else self._keep(now)
 
     def _check(self, now: float) -> list[Effect]:
         self.phase = CoordinatorPhase.CHECKING

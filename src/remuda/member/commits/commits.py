@@ -165,7 +165,7 @@ class Commits(Wing):
             raise _moved(work)
         parts = parts_written(self._core.view, work, primaries, chosen)
         coordinator = tx.Coordinator(
-            work.job, tuple(primaries), parts, expected, unique=work.unique
+            work.job, tuple(primaries), parts, expected, checked=work.checked
         )
         with nothing_done:
             for number in coordinator.participants:

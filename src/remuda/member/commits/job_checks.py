@@ -1,11 +1,12 @@
-"""UNIQUE in bulk writes: how a member compares the rows of a prepared job with those of all others
-(decision 0085).
+"""UNIQUE and foreign keys in bulk writes: how a member compares the rows of a prepared job with
+those of all others (decisions 0085 and 0108).
 
 The coordinator asks each primary of the map once all have voted. Nothing else is written to the map
 anywhere from then on, so each reading stays true until the job is decided. Each member asks the
 others for the hashes of the values that the job writes there, and looks for them among its own: the
 rows of the job, and the stored ones that the job leaves. Where hashes are equal it asks for the
-values themselves.
+values themselves. For a foreign key it looks for the rows that its own rows of the job name, as
+they are at the timestamp of the commit.
 """
 
 from __future__ import annotations
@@ -18,7 +19,9 @@ from typing import Final
 
 import numpy as np
 
-from remuda.errors import RemudaError, TransientError
+from remuda.datatypes.schema import ForeignKey, MapSchema
+from remuda.datatypes.values import PhysicalValue
+from remuda.errors import RemudaError, SerializationFailure, TransientError
 from remuda.member.base.core import Core, bug
 from remuda.member.base.offload import Offload
 from remuda.member.base.peers import Peers
@@ -35,9 +38,15 @@ from remuda.storage.maps.unique_values import NOTHING, Columns, JobValues, Writt
 from remuda.transaction import staged_commit as tx
 
 Answered = Callable[[control_pb2.CommitPrepared], None]
+RequireParents = Callable[
+    [MapSchema, ForeignKey, Sequence[tuple[PhysicalValue, ...]], int], Awaitable[None]
+]
+"""See ``ForeignKeyChecks.require_parents``."""
 
 HASHES_SENT: Final = 256 * 1024
 """So many hashes (2 MiB) travel in one message."""
+PARENTS_TIMEOUT: Final = 8.0
+"""Seconds. A transaction that waits behind the job gives up sooner."""
 ANSWER_TIMEOUT: Final = 15.0
 """Seconds. If an answer does not come, the next question of the coordinator begins anew, and
 finds values that were computed for the one before. A member that is lost ends it at once."""
@@ -55,10 +64,15 @@ class JobChecks:
         self._participants = participants
         self._values: dict[str, JobValues] = {}
         """Of jobs that are checked here, or whose values others have asked for."""
+        self._require_parents: RequireParents | None = None
         self._asked: dict[str, list[Answered]] = {}
         """Jobs whose check is under way, with the answers that wait for it."""
         core.listeners.resolved.add(self._resolved)
         core.room.counts(lambda: sum(values.nbytes for values in self._values.values()))
+
+    def find_parents_by(self, require: RequireParents) -> None:
+        """``require`` looks for the rows that rows of a job name."""
+        self._require_parents = require
 
     def routes(self) -> dict[int, Callable[[Request], None]]:
         """Of the control channel."""
@@ -122,6 +136,27 @@ class JobChecks:
             comparison = UniqueComparison(self._offload, values, written, own, found)
             if await comparison.run():
                 taking.writes_values = True
+        if values.schema.foreign_keys:
+            await self._find_parents(values, at)
+
+    async def _find_parents(self, values: JobValues, at: int) -> None:
+        """Raises ForeignKeyViolation, and SerializationFailure if the parents are pending for so
+        long that the job may stand in their way itself: another job may be looking for parents
+        among its rows."""
+        require = self._require_parents
+        if require is None:
+            raise TransientError(f"member {self._core.number} is starting")
+        try:
+            async with asyncio.timeout(PARENTS_TIMEOUT):
+                for foreign in values.schema.foreign_keys:
+                    named = await self._offload.result(partial(values.named, foreign.columns))
+                    await require(values.schema, foreign, named, at)
+        except TimeoutError:
+            raise SerializationFailure(
+                f'a bulk write of "{values.schema.local}" waited too long for the rows that its '
+                "foreign keys name: other writes of them are not decided",
+                hint="Write the rows again.",
+            ) from None
 
     def _values_of(self, job: str, at: int) -> JobValues:
         """Raises TransientError when the job is not prepared here (any more)."""

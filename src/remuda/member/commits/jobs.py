@@ -224,6 +224,7 @@ class Jobs(Wing):
             insert_only=job.insert_only,
             ttl=message.ttl if message.HasField("ttl") else None,
             unique=bool(job.schema.uniques),
+            references=bool(job.schema.foreign_keys),
         )
         try:
             refuse_lifetime(job.schema, work.ttl)

@@ -218,6 +218,7 @@ class StagedWrite:
             unchanged_since=unchanged_since,
             ttl=ttl,
             unique=unique,
+            references=self._wrote and not self._keeps and bool(schema.foreign_keys),
         )
         commit = self._commits.commit_in_turn if in_turn else self._commits.commit
         written = None if unique else self._partitions

@@ -83,20 +83,21 @@ class ColumnPuts:
         batches: list[pa.RecordBatch],
     ) -> None:
         core, view = self._core, self._core.view
-        rows, unique = sum(batch.num_rows for batch in batches), bool(found.schema.uniques)
+        rows = sum(batch.num_rows for batch in batches)
+        checked = bool(found.schema.uniques or found.schema.foreign_keys)
         refuse_lifetime(found.schema, ttl_of(message))
-        if not found.schema.takes_bulk or (unique and rows <= SEARCHED_MAX):
-            await self._put_unique(call, message, found, batches)
+        if not found.schema.takes_bulk or (checked and rows <= SEARCHED_MAX):
+            await self._put_checked(call, message, found, batches)
             return
         members = core.live_members()
         owners = {o for batch in batches for o in found.router.owners(batch, view, members)}
-        if owners <= {core.number} and not (unique or self._transactions.backed):
+        if owners <= {core.number} and not (checked or self._transactions.backed):
             await self._commits.settled(found.schema.map_id)
             core.store(found.schema.map_id, found.schema.version)  # altered meanwhile?
             if core.view is not view or not core.ready:
                 self._maps.serve(call)
                 return
-        if owners <= {core.number} and not unique and self._transactions.direct(found.store):
+        if owners <= {core.number} and not checked and self._transactions.direct(found.store):
             at = core.timestamp()
             ttl = ttl_of(message)
             ttl = found.store.schema.options.ttl if ttl is None else ttl
@@ -112,14 +113,14 @@ class ColumnPuts:
         found.store.counters.put(rows, core.clock.last)
         call.reply(RpcType.MAP_PUT_BATCH, user_pb2.Count(count=rows, context=core.context()))
 
-    async def _put_unique(
+    async def _put_checked(
         self,
         call: Call,
         message: user_pb2.PutBatchRequest,
         found: OpenMap,
         batches: list[pa.RecordBatch],
     ) -> None:
-        """Rows as a transaction, which looks for the values of each one."""
+        """Rows as a transaction, which looks for the values of each one, and for its parents."""
         types = [column.type for column in found.schema.columns]
         keyed = [
             (found.key_of(row), row)

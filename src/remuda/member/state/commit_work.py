@@ -37,6 +37,13 @@ class Work:
     says."""
     unique: bool = False
     """It may write values of unique indexes: all primaries of the map take part, and compare."""
+    references: bool = False
+    """Its rows may name rows of other maps, for which the primaries look before it is decided."""
+
+    @property
+    def checked(self) -> bool:
+        """Whether primaries look at the rows of others once all have voted."""
+        return self.unique or self.references
 
 
 DECIDED_SIZE = 1500

@@ -16,10 +16,11 @@ def refuse_lifetime(schema: MapSchema, ttl: int | None) -> None:
 
 
 def refuse_bulk(schema: MapSchema, what: str) -> None:
-    """Raises NotSupported for rows that are staged without a look at the rows that they name, or
-    that name them."""
+    """Raises NotSupported for rows that are staged over others without a look at the rows that name
+    them, and for those of a map that is its own parent."""
     if not schema.takes_bulk:
-        which = "it has foreign keys" if schema.foreign_keys else "a foreign key references it"
+        own = any(key.parent == schema.name for key in schema.foreign_keys)
+        which = "it references itself" if own else "a foreign key references it"
         raise NotSupported(
             f'{what} to table "{schema.local}" are not supported: {which}',
             hint="Use INSERT or COPY, or add the foreign keys when the rows are there.",

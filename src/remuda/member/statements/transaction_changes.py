@@ -251,7 +251,7 @@ class TransactionChanges:
         schema = change.schema
         width, keys = change.written, change.written + change.removed
         at, pages = source
-        rows = self._rows(transaction, schema)
+        rows = self._rows(transaction, schema, removes=bool(change.removed))
         chosen = Chooser(schema, change)
         changed = Changed()
         size = 0
@@ -374,9 +374,13 @@ class TransactionChanges:
         with statement.progress.waiting(self._core.world.clock):
             await self._sessions.lock(transaction, schema, keys)
 
-    def _rows(self, transaction: OpenTransaction, schema: MapSchema) -> Rows:
+    def _rows(
+        self, transaction: OpenTransaction, schema: MapSchema, *, removes: bool = False
+    ) -> Rows:
         room = self._core.config.transaction_memory - transaction.writes.bytes
-        bulk = transaction.implicit and bool(schema.uniques) and schema.takes_bulk
+        checked = bool(schema.uniques or schema.foreign_keys)
+        bulk = transaction.implicit and checked and schema.takes_bulk
+        bulk = bulk and not (removes and schema.children)  # they go one by one
         return Rows(self._core, schema, room, SEARCHED_MAX if bulk else None)
 
     def _apply(

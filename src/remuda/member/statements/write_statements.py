@@ -369,7 +369,8 @@ class WriteStatements:
     async def _copied_alone(
         self, statement: Statement, schema: MapSchema, pages: AsyncGenerator[pa.RecordBatch]
     ) -> int:
-        """The rows of a COPY into a map with foreign keys, in a transaction that may run again."""
+        """The rows of a COPY into a map whose rows are looked at one by one, in a transaction that
+        may run again."""
         room = self._core.config.transaction_memory
         kept: list[pa.RecordBatch] = []
         async with contextlib.aclosing(pages):
@@ -378,7 +379,8 @@ class WriteStatements:
                 room -= written_size(schema, page)
                 if room < 0:
                     raise LimitExceeded(
-                        "a COPY into a table with foreign keys takes at most "
+                        f'a COPY into table "{schema.local}", which references itself or is '
+                        "referenced by unique values, takes at most "
                         f"{self._core.config.transaction_memory} bytes",
                         hint=SMALLER_COPY,
                     )

@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from remuda.datatypes.hashes.wordhash import hash_bytes, hash_words
-from remuda.datatypes.index import IndexDefinition
+from remuda.datatypes.index import IndexDefinition, IndexedColumn, IndexKind
 from remuda.datatypes.schema import MapSchema
 from remuda.datatypes.sql import Kind
 from remuda.datatypes.values import PhysicalValue, arrays_to_rows
@@ -40,6 +40,8 @@ Replaced: TypeAlias = Mapping[int, Offsets]
 
 INDEX_RATIO: Final = 16
 """Finding the rows of a value by the index takes as long as comparing so many rows."""
+NAMED_AT_ONCE: Final = 1 << 20
+"""Equal values lie side by side, so few are found twice."""
 NOTHING: Final[Hashes] = np.empty(0, dtype=np.uint64)
 
 
@@ -176,6 +178,21 @@ class JobValues:
             index.index_id: WrittenValues(UniqueForm(self.schema, index), self._prepared, self._at)
             for index in self.schema.uniques
         }
+
+    def named(self, columns: Sequence[str]) -> list[tuple[PhysicalValue, ...]]:
+        """The different values, without those with a NULL, that the rows have in some columns."""
+        indexed = tuple(map(IndexedColumn, columns))
+        form = UniqueForm(self.schema, IndexDefinition("", IndexKind.SORTED, indexed))
+        values = WrittenValues(form, self._prepared, self._at)
+        found: list[tuple[PhysicalValue, ...]] = []
+        for start in range(0, len(values), NAMED_AT_ONCE):
+            places = np.arange(start, min(start + NAMED_AT_ONCE, len(values)))
+            part = values.columns(places)
+            codes = form.keys(part).dictionary_encode().indices.to_numpy(zero_copy_only=False)
+            first = np.sort(np.unique(codes, return_index=True)[1])
+            once = [column.take(pa.array(first)) for column in part]
+            found += arrays_to_rows(once, form.types)
+        return list(dict.fromkeys(found))
 
     @property
     def nbytes(self) -> int:

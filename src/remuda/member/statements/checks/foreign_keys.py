@@ -48,6 +48,11 @@ Values: TypeAlias = tuple[PhysicalValue, ...]
 
 SCANNED_MAX: Final = 256
 """A transaction that takes more keys away than so many counts as one that has read every child."""
+SOUGHT_AT_ONCE: Final = 4096
+"""So many parents of a bulk write are asked for in one request."""
+SOUGHT_BY_KEY: Final = 16 * SOUGHT_AT_ONCE
+SOUGHT_BY_VALUE: Final = 512
+"""With more, reading all rows of the parent takes less."""
 _BITS: Final = {Kind.TINYINT: 8, Kind.SMALLINT: 16, Kind.INTEGER: 32, Kind.BIGINT: 64}
 
 
@@ -260,6 +265,34 @@ class ForeignKeyChecks:
                 if key not in entries and same in by_same:
                     there.add(by_same[same])
         return there
+
+    async def require_parents(
+        self, child: MapSchema, foreign: ForeignKey, named: Sequence[Values], at: int
+    ) -> None:
+        """Whether the parent has all rows at ``at`` that rows of a bulk write name. (No key goes
+        before the write is decided: the scan of a transaction that takes one away waits behind the
+        pending rows.) Raises ForeignKeyViolation, SerializationFailure and the errors of queries.
+        """
+        parent = self._parent(child, foreign)
+        sought = _Named(parent, foreign.parent_columns)
+        many = len(named) > (SOUGHT_BY_KEY if sought.by_key else SOUGHT_BY_VALUE)
+        every = await self._every(sought, child, at) if many else frozenset()
+        for start in range(0, len(named), SOUGHT_AT_ONCE):
+            part = named[start : start + SOUGHT_AT_ONCE]
+            if many:
+                there = {values for values in part if same_values(values, sought.types) in every}
+            else:
+                there = await self._there(sought, part, {}, at)
+            for values in part:
+                if values not in there:
+                    raise missing_parent(child, foreign, parent.local, values)
+
+    async def _every(self, named: _Named, child: MapSchema, at: int) -> frozenset[Values]:
+        """The values of all rows of a parent."""
+        what, types = f'the parents of rows in "{child.local}"', named.types
+        rows_ = self._stored.rows(named.parent, named.columns, "", (), (), at, what)
+        async with contextlib.aclosing(rows_) as rows:
+            return frozenset([same_values(row, types) async for row in rows])
 
     # --- children of keys that are taken away ---------------------------------------------------
 
