@@ -70,9 +70,9 @@ def test_a_copy_has_the_comments_that_it_asks_for(noted):
         (
             "CONSTRAINT positiv ON noted",
             "42704",
-            'constraint "positiv" of map "noted" does not exist',
+            'constraint "positiv" of relation "noted" does not exist',
         ),
-        ("CONSTRAINT positive ON nothing", "42P01", 'map "nothing" does not exist'),
+        ("CONSTRAINT positive ON nothing", "42P01", 'relation "nothing" does not exist'),
         ("TRIGGER positive ON noted", "0A000", "COMMENT ON this is not supported"),
     ],
 )

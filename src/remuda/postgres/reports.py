@@ -13,6 +13,7 @@ from remuda.errors import (
     WrongPassword,
 )
 from remuda.postgres.messages import error_response, notice_response
+from remuda.postgres.wording import worded
 
 SCHEMA: Final = "public"
 CANNOT_CONNECT: Final = "57P03"
@@ -23,7 +24,7 @@ def error_message(error: RemudaError, *, offset: int = 0, fatal: bool = False) -
     """``offset``: characters in front of the statement in the text that the client has sent.
     ``fatal``: the connection ends with it."""
     severity = "FATAL" if fatal else "ERROR"
-    message, detail = error.message, error.detail
+    message, detail = worded(error.message), error.detail
     if fatal and isinstance(error, SessionTerminated):  # PostgreSQL's words: programs look for them
         message, detail = "terminating connection due to administrator command", error.message
     subject = error.subject
