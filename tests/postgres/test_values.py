@@ -7,6 +7,7 @@ import datetime as dt
 import struct
 import uuid
 
+import psycopg
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
@@ -219,3 +220,32 @@ def test_types_that_clients_leave_out_are_the_servers_choice():
     assert declared_type(705) is None
     assert decode(b"7", TEXT, 0, sql.BIGINT).value == 7
     assert decode(struct.pack("!q", 7), BINARY, 0, sql.BIGINT).value == 7
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        "pg_sleep(0)",
+        "pg_notify('nobody', '')",
+        "pg_advisory_lock(4711)",
+        "pg_advisory_unlock_all()",
+    ],
+)
+def test_functions_that_only_act_give_void(connection, call):
+    """Drivers write them in FROM, too."""
+    name = call.partition("(")[0]
+    for text in (f"SELECT {call}", f"SELECT * FROM {call}", f"SELECT * FROM {call} AS {name}"):
+        for binary in (False, True):
+            cursor = connection.cursor(binary=binary)
+            cursor.execute(text)
+            assert [(each.name, each.type_code) for each in cursor.description] == [(name, 2278)]
+            assert cursor.pgresult.get_value(0, 0) == b""
+
+
+def test_what_acts_in_from_stands_alone_there(connection):
+    assert connection.execute("SELECT * FROM pg_try_advisory_lock(4712)").fetchone() == (True,)
+    assert connection.execute("SELECT * FROM pg_try_advisory_lock(4713) AS got").description[
+        0
+    ].name == "got"  # fmt: skip
+    with pytest.raises(psycopg.errors.FeatureNotSupported, match="pg_sleep cannot stand here"):
+        connection.execute("SELECT * FROM pg_sleep(0), pg_sleep(0)")

@@ -150,7 +150,9 @@ NUMBERED: Final = (
     "regnamespace", "regrole",
 )  # fmt: skip
 """Types whose values are numbers of objects."""
-_WRITTEN: Final = ("name", "char", "aclitem", "inet", "pg_lsn", "tid", "pg_node_tree", "anyarray")
+_WRITTEN: Final = (
+    *("name", "char", "aclitem", "inet", "pg_lsn", "tid", "pg_node_tree", "anyarray", "void"),
+)
 """Types of the catalog whose values are text here."""
 CATALOG_TYPES: Final[dict[str, SqlType]] = {
     "bool": BOOLEAN,

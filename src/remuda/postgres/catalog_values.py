@@ -15,7 +15,7 @@ from remuda.errors import NumericOverflow
 from remuda.postgres.binary_values import LENGTH, NULL_LENGTH, Encoder
 
 _NUMBERS: Final = frozenset({"oid", "xid", "cid"})
-_TEXTS: Final = frozenset({"name", "char"})
+_TEXTS: Final = frozenset({"name", "char", "void"})
 _INT2: Final = struct.Struct("!h").pack
 _ARRAY_HEAD: Final = struct.Struct("!iiIii")
 

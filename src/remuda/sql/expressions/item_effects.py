@@ -76,6 +76,9 @@ _EXAMPLES: Final = {
 }
 
 
+_PLAIN: Final = ("expressions", "from_")
+
+
 @dataclass(frozen=True, slots=True)
 class _Item:
     place: int
@@ -88,7 +91,7 @@ class EffectItems:
 
     def __init__(self, context: Context, root: ast.Node) -> None:
         """Raises UndefinedFunction for a wrong number of arguments, NotSupported."""
-        self.root = root
+        self.root = root = _of_function(root)
         self._context = context
         self._items: list[_Item] = []
         self._stars: list[int] = []
@@ -173,6 +176,27 @@ class EffectItems:
         if not _is_text(setting):
             return NamedSettingChange(column, bool(local.this))
         return SettingChange(column, str(setting.this), bool(local.this))
+
+
+def _of_function(root: ast.Node) -> ast.Node:
+    """``SELECT * FROM pg_sleep(1)``, as drivers write calls, as ``SELECT pg_sleep(1)``."""
+    if not isinstance(root, ast.Select) or len(root.expressions) != 1:
+        return root
+    if not root.expressions[0].is_star or any(root.args[n] for n in root.args if n not in _PLAIN):
+        return root
+    source = root.args["from_"].this if root.args.get("from_") else None
+    if not isinstance(source, ast.Table) or not isinstance(source.this, ast.Call):
+        return root
+    if _name(source.this) not in _COUNTS:
+        return root
+    alias = source.args.get("alias")
+    if any(source.args[n] for n in source.args if n not in ("this", "alias")):
+        return root
+    if alias is not None and alias.args.get("columns"):
+        return root
+    name = ast.name(_name(source.this)) if alias is None else alias.this
+    item = ast.Alias(this=source.this, alias=name)
+    return ast.Select(root.start, root.end, expressions=[item])
 
 
 def _is_text(node: ast.Node) -> bool:

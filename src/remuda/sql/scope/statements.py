@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import ClassVar, Literal, Protocol, TypeAlias, runtime_checkable
+from typing import ClassVar, Final, Literal, Protocol, TypeAlias, runtime_checkable
 
 from remuda.catalog.edits import Edit
 from remuda.catalog.roles import EVERYBODY_IS_THE_OWNER, Roles
@@ -13,7 +13,7 @@ from remuda.catalog.users import Role
 from remuda.copying.options import CopyOptions
 from remuda.datatypes.index import IndexDefinition
 from remuda.datatypes.schema import Column, MapSchema, Namespace, Origin, ViewDefinition
-from remuda.datatypes.sql import BOOLEAN, VARCHAR, EnumType, SqlType
+from remuda.datatypes.sql import BOOLEAN, VARCHAR, EnumType, SqlType, aliased
 from remuda.datatypes.values import PhysicalValue
 from remuda.errors import Position, RemudaError
 from remuda.plan.expression import Literal as Constant
@@ -94,6 +94,10 @@ class ParsedStatement:
         return self.tree.reads_only
 
 
+VOID: Final = aliased(VARCHAR, "void")
+"""Of functions that only act: an empty text, which drivers read as nothing."""
+
+
 class SignalKind(Enum):
     CANCEL = "cancel"
     TERMINATE = "terminate"
@@ -137,7 +141,7 @@ class Sleep:
     """``column`` of a result has the seconds to wait for each row; its place gets an empty
     text."""
 
-    shows: ClassVar[SqlType | None] = VARCHAR
+    shows: ClassVar[SqlType | None] = VOID
     column: int
 
 
@@ -153,7 +157,7 @@ class AdvisoryCall:
     """``column`` of a result has the keys of advisory locks as texts: one number, or two with a
     comma between them. ``of_transaction``: until its end."""
 
-    shows: ClassVar[SqlType | None] = VARCHAR
+    shows: ClassVar[SqlType | None] = VOID
     column: int
     act: AdvisoryAct
     shared: bool
@@ -177,7 +181,7 @@ class NotifyCall:
     """``column`` of a result has the channel and the payload of ``pg_notify`` as an array; its
     places get empty texts."""
 
-    shows: ClassVar[SqlType | None] = VARCHAR
+    shows: ClassVar[SqlType | None] = VOID
     column: int
 
 
