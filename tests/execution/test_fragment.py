@@ -5,18 +5,27 @@ from __future__ import annotations
 import threading
 import time
 
+import pyarrow as pa
 import pytest
 
-from remuda.datatypes.sql import BIGINT
+from remuda.datatypes.sql import BIGINT, INTEGER, VARCHAR
 from remuda.errors import InternalError, QueryCanceled
 from remuda.execution.batch import Batch
+from remuda.execution.checkpoint import RUNNING
 from remuda.execution.context import FragmentContext
 from remuda.execution.contract import Operator, Progress
+from remuda.execution.evaluate.compile import Compiler
+from remuda.execution.evaluate.pieces import PIECE_ROWS, in_pieces
+from remuda.execution.evaluate.rows import per_row
 from remuda.execution.fragment import FragmentInstance
 from remuda.execution.instances import Sites
 from remuda.execution.pool import Pool
 from remuda.execution.root_sink import RootSink
+from remuda.limits import BATCH_ROWS
+from remuda.plan.expression import Call, Cast, ColumnRef, Literal
 from remuda.query.ids import QueryId
+
+CALL = Call(BIGINT, "note", ())
 
 
 class Threads:
@@ -230,3 +239,62 @@ def test_pages_are_produced_only_on_demand(engine):
             assert len(grid.sink._pages) <= 3
     assert rows == 10_000
     assert isinstance(grid.sink, RootSink)
+
+
+def test_a_cancelled_fragment_ends_within_a_batch_of_a_slow_function():
+    """The function of Python is called for one more piece of the batch at most."""
+    calls: list[int] = []
+
+    class Evaluating(Counting):
+        def advance(self) -> Progress:
+            slow = in_pieces(per_row(note)(CALL), BIGINT, "note")
+            slow([pa.array(range(BATCH_ROWS), pa.int64())], BATCH_ROWS)
+            return Progress.FETCHED_DONE
+
+    def note(value: int) -> int:
+        calls.append(value)
+        if len(calls) == PIECE_ROWS + 1:
+            instance.cancel(error)
+        return value
+
+    pool = Pool(1, Threads())
+    root, listener, error = Evaluating(1), Listener(), QueryCanceled("stop")
+    instance = instance_of(root, pool, listener)
+    instance.schedule()
+    assert listener.ended.wait(30)
+    pool.close()
+    assert (listener.errors, root.closed, len(calls)) == ([error], 1, 2 * PIECE_ROWS)
+    assert RUNNING.task is None
+
+
+def test_every_slow_function_looks_at_the_cancellation_within_a_batch():
+    """All but those that Arrow or NumPy compute for a whole batch, and casts between numbers."""
+
+    class Task:
+        looks = 0
+
+        def still_wanted(self) -> None:
+            self.looks += 1
+
+    text, number = ColumnRef(VARCHAR, 0, "t"), ColumnRef(BIGINT, 1, "n")
+    compiler = Compiler({0: 0, 1: 1})
+    rows = 3 * PIECE_ROWS + 1
+    batch = Batch(
+        [pa.array([f"{n}-x" for n in range(rows)]), pa.array(range(rows), pa.int64())], rows
+    )
+    slow = [
+        Call(VARCHAR, "regexp_replace", (text, Literal(VARCHAR, "x"), Literal(VARCHAR, "y"))),
+        Call(VARCHAR, "repeat", (text, Literal(INTEGER, 2))),
+        Call(VARCHAR, "quote_literal", (text,)),
+        Cast(VARCHAR, number),
+    ]
+    try:
+        for expression in slow:
+            RUNNING.task = task = Task()
+            column = compiler.column(expression)(batch)
+            assert (len(column), task.looks) == (rows, 4), expression
+            pieces = [batch.slice(first, 1000) for first in range(0, rows, 1000)]
+            parts = [compiler.column(expression)(piece) for piece in pieces]
+            assert column.equals(pa.concat_arrays(parts))
+    finally:
+        RUNNING.task = None

@@ -19,6 +19,7 @@ from collections.abc import Callable, Mapping, Sequence
 import pyarrow as pa
 
 from remuda.errors import InternalError, OutOfMemory, QueryCanceled, RemudaError
+from remuda.execution.checkpoint import RUNNING
 from remuda.execution.context import (
     FragmentContext,
     FragmentListener,
@@ -220,17 +221,26 @@ class FragmentInstance:
         """True: more to do at once; False: waits; None: done."""
         for _ in range(len(self._mailbox)):
             self._mailbox.popleft()()
-        while self._cancelled is None:
-            progress = self._root.advance()
-            if progress is Progress.FETCHED_DONE:
-                return None
-            if progress is Progress.WAIT:
-                self._flush()
-                return False
-            if self._context.clock() >= deadline:
-                self._flush()
-                return True
+        RUNNING.task = self
+        try:
+            while self._cancelled is None:
+                progress = self._root.advance()
+                if progress is Progress.FETCHED_DONE:
+                    return None
+                if progress is Progress.WAIT:
+                    self._flush()
+                    return False
+                if self._context.clock() >= deadline:
+                    self._flush()
+                    return True
+        finally:
+            RUNNING.task = None
         raise self._cancelled
+
+    def still_wanted(self) -> None:
+        """Raises the error with which it was cancelled: see ``checkpoint``."""
+        if self._cancelled is not None:
+            raise self._cancelled
 
     def _flush(self) -> None:
         for inbox in self._inboxes.values():

@@ -30,6 +30,7 @@ from remuda.execution.evaluate.kernel import (
 from remuda.execution.evaluate.mathematics import MATHEMATICS
 from remuda.execution.evaluate.nested import OWN_NESTED, STRICT_NESTED
 from remuda.execution.evaluate.numbers import Value
+from remuda.execution.evaluate.pieces import in_pieces
 from remuda.execution.evaluate.privileges import PRIVILEGES
 from remuda.execution.evaluate.quoting import OWN_NULLS, QUOTING_STRICT
 from remuda.execution.evaluate.regex import REGEX_FUNCTIONS
@@ -107,6 +108,12 @@ FUNCTIONS = (
 )
 """Every function of the catalog that can be evaluated."""
 
+_AT_ONCE = frozenset(
+    {"+", "-", "*", "/", "%", "mod", "neg", "not", "extract", "date_trunc", "setseed", "sampled"}
+    | COMPARISONS
+)
+"""Arrow or NumPy compute them for a whole batch within milliseconds, or they depend on the rows
+before."""
 _EACH_ROW = frozenset({*VOLATILE, "setseed"})
 _SAFE = frozenset(
     {"and", "or", "not", "like", "ilike", "is_distinct_from", "is_not_distinct_from"}
@@ -200,7 +207,10 @@ class Compiler:
     def _cast(self, operand: Expression, target: SqlType) -> Evaluator:
         if operand.type == target:
             return self.compile(operand)
-        return strict(cast(operand.type, target), [self.compile(operand)], engine_type(target))
+        kernel = cast(operand.type, target)
+        if not (operand.type.is_numeric and target.is_numeric):
+            kernel = in_pieces(kernel, target, "CAST")
+        return strict(kernel, [self.compile(operand)], engine_type(target))
 
     def _in_list(self, operand: Expression, values: tuple[Expression, ...]) -> Evaluator:
         search = in_list(operand.type, tuple(value.type for value in values))
@@ -227,16 +237,21 @@ class Compiler:
         if name in ("greatest", "least"):
             return conditional.extreme(name, arguments, call.type)
         if name in OWN_NESTED:
-            return _own_nulls(OWN_NESTED[name](call), arguments, null_first=False)
+            nested = in_pieces(OWN_NESTED[name](call), call.type, name)
+            return _own_nulls(nested, arguments, null_first=False)
         if name in VOLATILE:
             make_column = VOLATILE[name]
             return lambda batch: make_column(batch.rows)
         if name in _OWN_NULLS:
-            return _own_nulls(_OWN_NULLS[name](call), arguments, null_first=False)
+            own = in_pieces(_OWN_NULLS[name](call), call.type, name)
+            return _own_nulls(own, arguments, null_first=False)
         make = STRICT.get(name)
         if make is None:
             raise InternalError(f"function {name} has no evaluator")
-        return strict(make(call), arguments, engine_type(call.type))
+        kernel = make(call)
+        if name not in _AT_ONCE:
+            kernel = in_pieces(kernel, call.type, name)
+        return strict(kernel, arguments, engine_type(call.type))
 
 
 def _own_nulls(

@@ -43,6 +43,12 @@ def check_joined(values: Iterable[Value], rows: int, function: str) -> None:
         raise _too_large(function)
 
 
+def check_size(size: int, function: str) -> None:
+    """Raises OutOfMemory when ``size`` bytes are too many for one batch."""
+    if size > RESULT_SIZE_MAX:
+        raise _too_large(function)
+
+
 def check_repeated(value: pa.Scalar, rows: int) -> None:
     """Raises OutOfMemory when a text that stands in every row is too large as a column."""
     if rows > 1 and isinstance(value, pa.StringScalar | pa.BinaryScalar) and value.is_valid:

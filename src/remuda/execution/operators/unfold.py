@@ -12,6 +12,7 @@ from remuda.datatypes.sql import SqlType
 from remuda.datatypes.values import PhysicalValue, array_to_values, values_to_array
 from remuda.errors import WrongParameters
 from remuda.execution.batch import Batch, Selection
+from remuda.execution.checkpoint import checkpoint
 from remuda.execution.contract import Operator, Progress
 from remuda.execution.evaluate.given import given
 from remuda.execution.evaluate.set_rows import SET_EVALUATORS, TAKES_NULL, Column, Piece
@@ -134,6 +135,7 @@ class UnfoldOperator(Operator):
         columns = [_Gathering(found) for found in self._types]
         total = 0
         for row, rows, first, piece in self._rows:
+            checkpoint()
             origins.append(row)
             counts.append(rows)
             firsts.append(first)
