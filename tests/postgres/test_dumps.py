@@ -1,5 +1,5 @@
-"""A database of PostgreSQL, dumped by pg_dump and loaded by psql, and compared statement by
-statement with the original."""
+"""A database of PostgreSQL, dumped by pg_dump, loaded by psql, dumped again and loaded into another
+database of PostgreSQL: both copies are compared statement by statement with the original."""
 
 from __future__ import annotations
 
@@ -65,9 +65,18 @@ def asked(connected: dict[str, str], *arguments: str) -> str:
 
 
 def answers(connected: dict[str, str], questions: Sequence[str]) -> list[str]:
-    """As psql shows them; of an error what it says."""
-    zone = {"PGTZ": "UTC"}
-    return [asked(connected | zone, "-c", question) for question in questions]
+    """As psql shows them; of an error what it says. One psql asks all: a mark follows each answer
+    in both of its outputs."""
+    arguments = [
+        part for each in questions for part in (each, r"\echo @@", r"\warn @@", "ROLLBACK")
+    ]
+    done = subprocess.run(
+        ["psql", "-XqAt", "-v", "VERBOSITY=terse", *(x for a in arguments for x in ("-c", a))],
+        env=os.environ | connected | {"PGTZ": "UTC"}, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    rows, errors = done.stdout.split("@@\n"), done.stderr.split("@@\n")
+    assert len(rows) == len(errors) == len(questions) + 1, done.stderr
+    return [row + error for row, error in zip(rows[:-1], errors[:-1], strict=True)]
 
 
 @pytest.mark.parametrize("form", [["--inserts"], []], ids=["inserts", "copy"])
@@ -80,6 +89,8 @@ def test_a_dump_loads_and_compares_equal(
     assert "PostgreSQL database dump complete" in dump.read_text()
     loaded = asked(remuda, "-f", str(dump))
     assert "ERROR" not in loaded, [line for line in loaded.splitlines() if "ERROR" in line]
+    back = tmp_path / "back.sql"
+    back.write_text(program(remuda, "pg_dump", "--no-owner", *form))
     try:
         # Numbers that the questions take, and rows that they write, are taken back for the next.
         again = tmp_path / "again.sql"
@@ -90,7 +101,16 @@ def test_a_dump_loads_and_compares_equal(
             zip(QUESTIONS, expected, strict=True)
         )
         asked(original, "-f", str(again))
+        asked(original, "-c", "CREATE DATABASE returned")
+        returned = original | {"PGDATABASE": "returned"}
+        loaded = asked(returned, "-v", "ON_ERROR_STOP=1", "-f", str(back))
+        assert "ERROR" not in loaded, loaded
+        found = answers(returned, QUESTIONS)
+        assert dict(zip(QUESTIONS, found, strict=True)) == dict(
+            zip(QUESTIONS, expected, strict=True)
+        )
     finally:
+        asked(original, "-c", "DROP DATABASE IF EXISTS returned")
         asked(remuda, "-c", "DROP SCHEMA sales CASCADE")
         for name in ("people", "plain", "pair", "kinds", "uses", "follows", '"Mixed Case"'):
             asked(remuda, "-c", f"DROP TABLE {name} CASCADE")

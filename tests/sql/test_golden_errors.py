@@ -213,7 +213,6 @@ select * from (select id from flights for update) x
 select * from (select id into x from flights) y
 select id from flights qualify id > 1
 select * from pubic.flights
-select * from only flights
 select * except (id) from flights
 select origin collate "de_DE" from flights
 select id from flights fetch first 3 rows with ties
@@ -277,7 +276,6 @@ update flights set id + 1 = 2
 update flights ok = true
 update flights set ok = true order by id
 update flights set ok = true limit 1
-update only flights set ok = true
 update sys.flights set ok = true
 update set ok = true
 with flights as (select 1 as id) update flights set id = 2
@@ -290,7 +288,6 @@ delete from flights using airlines a where name = a.nam
 delete from flights where max(id) = 1
 delete from flights limit 1
 delete from flights returning count(*)
-delete from only flights
 delete from
 truncate
 truncate fligths

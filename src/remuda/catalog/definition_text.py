@@ -62,11 +62,12 @@ def unique_text(schema: MapSchema, index: IndexDefinition) -> str:
     return f"UNIQUE{nulls} ({', '.join(map(quoted_name, index.names))})"
 
 
-def foreign_key_text(key: ForeignKey) -> str:
-    """A foreign key as ``pg_get_constraintdef`` shows it."""
-    parent = quoted_name(local_name(key.namespace, key.parent))
-    if key.namespace != PUBLIC:
-        parent = f"{quoted_name(key.namespace)}.{parent}"
+def foreign_key_text(key: ForeignKey, parent: str = "") -> str:
+    """A foreign key as ``pg_get_constraintdef`` shows it. ``parent``: how the session names it."""
+    if not parent:
+        parent = quoted_name(local_name(key.namespace, key.parent))
+        if key.namespace != PUBLIC:
+            parent = f"{quoted_name(key.namespace)}.{parent}"
     columns = ", ".join(map(quoted_name, key.columns))
     others = ", ".join(map(quoted_name, key.parent_columns))
     text = f"FOREIGN KEY ({columns}) REFERENCES {parent}({others})"

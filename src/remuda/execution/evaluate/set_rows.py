@@ -113,6 +113,12 @@ def _numbered(values: Sequence[PhysicalValue], *, types: Sequence[SqlType]) -> I
     yield list(values), list(range(1, len(values) + 1))
 
 
+def _options(values: Sequence[PhysicalValue], *, types: Sequence[SqlType]) -> Iterator[Piece]:  # noqa: ARG001
+    """An option without ``=`` has no value."""
+    parts = [str(value).partition("=") for value in values if value is not None]
+    yield [name for name, _, _ in parts], [value if equal else None for _, equal, value in parts]
+
+
 def _subscripts(first: int) -> SetEvaluator:
     """``first``: the lower bound of the arrays."""
 
@@ -231,6 +237,7 @@ SET_EVALUATORS: Final[dict[str, SetEvaluator]] = {
     VECTOR_SUBSCRIPTS: _subscripts(0),
     "unnest": _unnest,
     "_pg_expandarray": _numbered,
+    "pg_options_to_table": _options,
     "string_to_table": _string_to_table,
     "regexp_split_to_table": _regexp_split,
     "regexp_matches": _regexp_matches,

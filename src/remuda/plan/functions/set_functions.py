@@ -107,6 +107,12 @@ def _numbered(given: Types) -> SetSignature | None:
     return SetSignature(given, (("x", given[0].element), ("n", INTEGER)))
 
 
+def _options(given: Types) -> SetSignature | None:
+    if len(given) != 1 or not _fits(given, (array(VARCHAR),)):
+        return None
+    return SetSignature((array(VARCHAR),), (("option_name", VARCHAR), ("option_value", VARCHAR)))
+
+
 def _subscripts(given: Types) -> SetSignature | None:
     wanted: Types = (given[0], INTEGER, BOOLEAN) if given and given[0].element is not None else ()
     if not 2 <= len(given) <= len(wanted) or not _fits(given[1:], wanted[1:]):
@@ -160,6 +166,7 @@ _DEFINED = (
     SetFunction(VECTOR_SUBSCRIPTS, _subscripts, "the same from 0, for an int2vector", 10.0),
     SetFunction("unnest", _unnest, "the elements of an array, or of several side by side", 10.0),
     SetFunction("_pg_expandarray", _numbered, "the elements of an array with their places", 10.0),
+    SetFunction("pg_options_to_table", _options, "options as name=value, side by side", 3.0),
     SetFunction("string_to_table", _texts(2, 3), "text, separator, what stands for NULL", 10.0),
     SetFunction("regexp_split_to_table", _texts(2, 3), "text, pattern, flags", 10.0),
     SetFunction(

@@ -41,7 +41,7 @@ from remuda.catalog.pg_types import (
     enum_row,
     modifier,
 )
-from remuda.catalog.system_relations import DATABASE, OWNER, SYS, SystemRelation
+from remuda.catalog.system_relations import DATABASE, OWNER, PUBLIC, SYS, SystemRelation
 from remuda.catalog.temporary import in_temporary_schema
 from remuda.datatypes.identifiers import reserved_words
 from remuda.datatypes.schema import ForeignKey, KeyAction, MapSchema, ViewDefinition
@@ -69,7 +69,12 @@ def pg_namespace(catalog: Catalog) -> Iterator[Row]:
     for name, oid in schemas(catalog):
         if name == SYS:
             continue  # clients take every schema that they do not know for one of users
-        yield row("pg_namespace", oid=oid, nspname=name, nspowner=OWNER_OID)
+        allowed = _FOR_ALL if name == PUBLIC else None
+        yield row("pg_namespace", oid=oid, nspname=name, nspowner=OWNER_OID, nspacl=allowed)
+
+
+_FOR_ALL: Final = [f"{OWNER}=UC/{OWNER}", f"=U/{OWNER}"]
+"""The privileges of ``public`` in PostgreSQL 15: without them a dump takes its use from all."""
 
 
 def _listed(catalog: Catalog) -> Iterator[Relation]:

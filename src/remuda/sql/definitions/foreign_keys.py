@@ -9,7 +9,7 @@ from functools import partial
 from remuda.catalog.edits import DropMap, Edit, PutMap
 from remuda.catalog.foreign_keys import is_key, refuse
 from remuda.datatypes.identifiers import quoted_name, sql_name
-from remuda.datatypes.schema import ForeignKey, KeyAction, MapSchema
+from remuda.datatypes.schema import PG_TEMP, ForeignKey, KeyAction, MapSchema
 from remuda.datatypes.sql import Kind, SqlType
 from remuda.datatypes.violations import missing_parent
 from remuda.errors import (
@@ -132,11 +132,24 @@ def _column(context: Context, schema: MapSchema, name: Name) -> str:
 
 def _parent(context: Context, schema: MapSchema, name: Name, map_of: MapOf) -> MapSchema:
     """A map that is just being made may be its own parent."""
-    own = name.text == schema.local and (name.schema or schema.namespace) == schema.namespace
-    found = None if own and not schema.map_id else context.relation(name)
-    if own and (found is None or found.name == schema.name):
+    if not schema.map_id and _is_own(context, schema, name):
+        return schema
+    found = context.relation(name)
+    if found is not None and found.name == schema.name:
         return schema
     return map_of(context, name)
+
+
+def _is_own(context: Context, schema: MapSchema, name: Name) -> bool:
+    """Whether ``name`` means the map that is being made: no other one is found before it."""
+    if name.text != schema.local or name.schema:
+        return name.text == schema.local and name.schema == schema.namespace
+    if schema.namespace in (PG_TEMP, *context.path[:1]):
+        return True
+    found = context.relation(name)
+    return schema.namespace in context.path and (
+        found is None or context.path.index(found.namespace) > context.path.index(schema.namespace)
+    )
 
 
 def _parent_columns(

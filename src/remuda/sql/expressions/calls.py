@@ -4,7 +4,18 @@ from __future__ import annotations
 
 from typing import Final
 
-from remuda.datatypes.sql import DATE, DOUBLE, TIME, TIMESTAMP, TIMESTAMPTZ, VARCHAR, Kind, SqlType
+from remuda.datatypes.sql import (
+    DATE,
+    DOUBLE,
+    FRACTION_MAX,
+    TIME,
+    TIMESTAMP,
+    TIMESTAMPTZ,
+    VARCHAR,
+    Kind,
+    SqlType,
+    restricted,
+)
 from remuda.datatypes.texts.text import type_name
 from remuda.errors import (
     AmbiguousFunction,
@@ -28,7 +39,7 @@ from remuda.plan.functions.catalog import (
 from remuda.plan.functions.datetime_fields import EXTRACT_FIELDS, TIME_FIELDS, TRUNC_FIELDS
 from remuda.plan.functions.set_functions import SET_FUNCTIONS
 from remuda.sql.expressions.aggregates import call_inside
-from remuda.sql.expressions.conversion import is_untyped
+from remuda.sql.expressions.conversion import Converter, is_untyped
 from remuda.sql.expressions.expressions import (
     CALL_HANDLERS,
     ExpressionBinder,
@@ -40,7 +51,7 @@ from remuda.sql.expressions.hypothetical import hypothetical
 from remuda.sql.expressions.intervals import make_interval
 from remuda.sql.expressions.nested import at_time_zone
 from remuda.sql.expressions.row_values import row_value
-from remuda.sql.expressions.time_precision import to_precision
+from remuda.sql.scope.context import Context
 from remuda.sql.text.suggest import did_you_mean
 from remuda.sql.trees import ast
 
@@ -50,6 +61,23 @@ _NOT_CALLABLE: Final = OPERATORS | INTERNAL
 def function_name(node: ast.Node) -> str:
     """The name in ``name(...)``, in lower case unless it is quoted."""
     return str(node.this) if node.args.get("quoted") else str(node.this).lower()
+
+
+def _to_precision(context: Context, bound: Expression, digits: ast.Node | None) -> Expression:
+    """``current_timestamp(digits)``. Raises SqlSyntaxError unless ``digits`` is a whole number."""
+    if digits is None:
+        return bound
+    known = _whole(digits)
+    if known is None:
+        raise context.error(SqlSyntaxError, "a precision is a whole number", digits)
+    kept = restricted(bound.type, min(known, FRACTION_MAX))
+    return Converter(context).kept(bound, kept, digits)
+
+
+def _whole(node: object) -> int | None:
+    if isinstance(node, ast.Literal) and not node.is_string and node.this.isdecimal():
+        return int(node.this)
+    return None
 
 
 # --- plain calls -------------------------------------------------------------------------------
@@ -139,7 +167,7 @@ def _within_group(binder: ExpressionBinder, node: ast.WithinGroup) -> Expression
 
 def _constant_call(name: str) -> Handler:
     def bind(binder: ExpressionBinder, node: ast.Node) -> Expression:
-        return to_precision(binder.context, binder.call(name, node=node), node.args.get("this"))
+        return _to_precision(binder.context, binder.call(name, node=node), node.args.get("this"))
 
     return bind
 
@@ -150,7 +178,7 @@ def _now_as(target: SqlType) -> Handler:
     def bind(binder: ExpressionBinder, node: ast.Node) -> Expression:
         now = binder.call("current_timestamp", node=node)
         made = binder.convert.explicit(now, target, node)
-        return to_precision(binder.context, made, node.args.get("this"))
+        return _to_precision(binder.context, made, node.args.get("this"))
 
     return bind
 

@@ -106,8 +106,6 @@ MACROS: Final[dict[tuple[str, int], str]] = {
         "CASE WHEN $1 IS NOT NULL THEN coalesce(pg_role_name($1), 'unknown (OID=' || $1 || ')') END"
     ),
     ("acldefault", 2): _default_privileges(),
-    ("pg_get_expr", 2): "$1::text",
-    ("pg_get_expr", 3): "$1::text",
     **{
         (name, count): "NULL::text"
         for name, counts in {

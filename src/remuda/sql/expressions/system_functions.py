@@ -12,11 +12,7 @@ from dataclasses import replace
 from operator import attrgetter
 from typing import Final
 
-from remuda.catalog.definition_text import (
-    constraint_text,
-    foreign_key_text,
-    unique_text,
-)
+from remuda.catalog.definition_text import constraint_text, unique_text
 from remuda.catalog.pg_objects import (
     comments,
     index_text,
@@ -44,6 +40,7 @@ from remuda.plan.expression import Call, Case, Cast, Expression, InList, Literal
 from remuda.sql.expressions.enum_functions import ENUM_FUNCTIONS
 from remuda.sql.expressions.expressions import ExpressionBinder, register, register_call
 from remuda.sql.expressions.ignored_settings import IGNORED
+from remuda.sql.expressions.shown_texts import ShownTexts
 from remuda.sql.parsing.parser import parse
 from remuda.sql.scope.object_names import (
     NOTHING,
@@ -139,27 +136,46 @@ def _column_comment(binder: ExpressionBinder, nodes: list[ast.Node], _node: ast.
     return _looked_up(Call(BIGINT, "+", (times, place)), found)
 
 
-def _constraints(holder: Holder, *, pretty: bool = False) -> dict[int, str]:
-    found: dict[int, str] = {}
-    for schema in holder.maps:
+def _constraints(binder: ExpressionBinder, *, pretty: bool = False) -> dict[int, str]:
+    texts = ShownTexts(binder)
+    found = texts.foreign_keys()
+    for schema in Holder(binder.context).maps:
         if not schema.has_row_ids:
             found[schema.key_oid] = constraint_text(schema, None)
         for check in schema.checks:
-            found[check.oid] = constraint_text(schema, check, pretty=pretty)
+            found[check.oid] = texts.check(schema, check, pretty=pretty)
         for index in schema.uniques:
             if index.constraint:
                 found[index.constraint_oid] = unique_text(schema, index)
-        for key in schema.foreign_keys:
-            found[key.oid] = foreign_key_text(key)
     return found
 
 
-def _views(holder: Holder) -> dict[int, str]:
-    return {
-        r.oid: r.source.text + ";"
-        for r in relations(holder)
-        if isinstance(r.source, ViewDefinition)
+def _view_definition(
+    binder: ExpressionBinder, nodes: list[ast.Node], _node: ast.Node
+) -> Expression:
+    """``pg_get_viewdef(view [, pretty])``"""
+    key, texts = _number(binder, nodes[0]), ShownTexts(binder)
+    asked = {key.value} if isinstance(key, Literal) else None
+    found = {
+        r.oid: texts.view(r.source) + ";"
+        for r in relations(Holder(binder.context))
+        if isinstance(r.source, ViewDefinition) and (asked is None or r.oid in asked)
     }
+    return _looked_up(key, found)
+
+
+def _expression_text(
+    binder: ExpressionBinder, nodes: list[ast.Node], _node: ast.Node
+) -> Expression:
+    """``pg_get_expr(expression, relation [, pretty])``"""
+    text = binder.convert.cast(binder.bind(nodes[0]), VARCHAR, nodes[0])
+    other = ShownTexts(binder).expressions()
+    if not other:
+        return text
+    keys = Literal(array(VARCHAR), tuple(other))
+    values = Literal(array(VARCHAR), tuple(other.values()))
+    found = Call(VARCHAR, "lookup", (text, keys, values))
+    return Call(VARCHAR, "coalesce", (found, text))
 
 
 def _role_name(binder: ExpressionBinder, nodes: list[ast.Node], _node: ast.Node) -> Expression:
@@ -199,11 +215,11 @@ def _constraint_definition(
     binder: ExpressionBinder, nodes: list[ast.Node], _node: ast.Node
 ) -> Expression:
     """``pg_get_constraintdef(constraint [, pretty])``"""
-    key, texts = _number(binder, nodes[0]), _constraints(Holder(binder.context))
+    key, texts = _number(binder, nodes[0]), _constraints(binder)
     plain = _looked_up(key, texts)
     if len(nodes) == 1:
         return plain
-    short = _constraints(Holder(binder.context), pretty=True)
+    short = _constraints(binder, pretty=True)
     return _either(binder, nodes[1], _looked_up(key, short), plain)
 
 
@@ -523,7 +539,8 @@ FUNCTIONS: Final[dict[str, tuple[tuple[int, ...], Function]]] = {
     "format_type": ((2,), _format_type),
     "pg_get_constraintdef": ((1, 2), _constraint_definition),
     "pg_get_indexdef": ((1, 3), _index_definition),
-    "pg_get_viewdef": ((1, 2), _by_oid(_views)),
+    "pg_get_viewdef": ((1, 2), _view_definition),
+    "pg_get_expr": ((2, 3), _expression_text),
     "pg_get_function_result": ((1,), _of_routine(attrgetter("result_text"))),
     "pg_get_function_arguments": ((1,), _of_routine(attrgetter("arguments_text"))),
     "pg_get_function_identity_arguments": ((1,), _of_routine(attrgetter("identity_text"))),

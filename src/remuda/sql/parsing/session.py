@@ -12,7 +12,7 @@ from remuda.datatypes.times.intervals import unpack
 from remuda.datatypes.times.intervaltext import parse_interval
 from remuda.datatypes.times.session_zones import east_of_utc
 from remuda.errors import DataError, InvalidParameterValue, SqlSyntaxError
-from remuda.sql.parsing.table_elements import ElementReader
+from remuda.sql.parsing.grammar.types import TypeGrammar, catalog_type, declared_type
 from remuda.sql.parsing.token_reader import TokenReader
 from remuda.sql.parsing.transaction import TransactionParser
 from remuda.sql.text.lexemes import Token, TokenKind, position_of_token
@@ -274,14 +274,14 @@ class SessionParser(TokenReader):
     def _type(self) -> SqlType:
         if self.accept("unknown"):
             return NULL
-        reader = ElementReader(self.text, self.tokens)
-        reader.index = self.index
-        position = reader.position()
-        found = reader.type()
+        position = self.position()
+        grammar = TypeGrammar(self.text, self.tokens, self.index)
+        written = grammar.type_name()
+        self.index = grammar.index
+        found = catalog_type(written, position) or declared_type(written, position)
         enum = (found.element or found).enum
         if enum is not None:
             raise undefined_type(enum.local, position)
-        self.index = reader.index
         return found
 
     def execute(self, expressions: ReadExpressions, prefix: str) -> ExecuteTree:

@@ -186,7 +186,7 @@ class RelationBinder:
     # --- one relation ---
 
     def table(self, node: ast.Table) -> tuple[Logical, Scope]:
-        self.context.only(node, "this", "alias", "joins", "sample", "db", "catalog")
+        self.context.only(node, "this", "alias", "joins", "sample", "db", "catalog", "only")
         name = identifier(node.this)
         qualified = node.args.get("db") is not None
         common = None if qualified else self.environment.tables.get(name)

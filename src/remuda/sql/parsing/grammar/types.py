@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from remuda.catalog.pg_types import CATALOG_TYPES, OBJECTS, VECTORS
 from remuda.datatypes.sql import EnumType, SqlType, enum_of
 from remuda.datatypes.times.intervaltext import FIELDS
 from remuda.errors import InvalidDefinition, Position
@@ -27,6 +28,21 @@ _LONG: Final = {
 }
 _ZONED: Final = ("timestamp", "time")
 _SCHEMAS: Final = ("pg_catalog", "public")
+_QUOTED_CHAR: Final = '"char"'
+"""A type of one byte, in contrast to CHAR."""
+CATALOG_NAMES: Final = frozenset(OBJECTS | VECTORS | {"oid", "xid", "cid", "name", _QUOTED_CHAR})
+"""Types of PostgreSQL's catalog, which CAST and PREPARE take."""
+
+
+def catalog_type(node: ast.TypeName, position: Position | None) -> SqlType | None:
+    """The type of PostgreSQL's catalog that is written; None for another."""
+    name, schema = str(node.this), node.args.get("schema") or "pg_catalog"
+    if name not in CATALOG_NAMES or node.expressions or schema != "pg_catalog":
+        return None
+    found = CATALOG_TYPES["char" if name == _QUOTED_CHAR else name]
+    for _ in range(node.args.get("array") or 0):
+        found = array_of(found, position)
+    return found
 
 
 def declared_type(node: ast.TypeName, position: Position | None) -> SqlType:
