@@ -274,6 +274,13 @@ _WRITES: Final = pa.array([MergeAction.INSERT.value, MergeAction.UPDATE.value], 
 _REMOVES: Final = pa.array([MergeAction.UPDATE.value, MergeAction.DELETE.value], pa.int32())
 
 
+def updated_rows(columns: list[pa.Array]) -> tuple[list[pa.Array], list[pa.Array]]:
+    """Of rows of MERGE: those that get new values, and all others."""
+    updates = pc.equal(columns[0], MergeAction.UPDATE.value)
+    others = pc.invert(updates)
+    return [c.filter(updates) for c in columns], [c.filter(others) for c in columns]
+
+
 def chosen_rows(columns: list[pa.Array], width: int) -> tuple[list[pa.Array], list[pa.Array]]:
     """Of rows of MERGE (see ``ChangeStatement.chooses``): the written and the removed ones."""
     action = columns[0]

@@ -38,7 +38,15 @@ from remuda.member.sessions.session import TransactionSessions
 from remuda.member.sessions.snapshots import changed_by_others
 from remuda.member.sessions.statement import Statement
 from remuda.member.state.transaction_sets import ReadSet, Write
-from remuda.member.statements.changes import ATTEMPTS, Answer, Changed, Chooser, Source, chosen_rows
+from remuda.member.statements.changes import (
+    ATTEMPTS,
+    Answer,
+    Changed,
+    Chooser,
+    Source,
+    chosen_rows,
+    updated_rows,
+)
 from remuda.member.statements.checks.cascades import Followed
 from remuda.member.statements.checks.checks import Checks
 from remuda.member.statements.checks.foreign_keys import Own
@@ -106,9 +114,18 @@ class Rows:
         self.renamed: dict[Key, Key] = {}
         """The new keys of rows to which an UPDATE gives others."""
 
+    def change(self, written: Sequence[pa.Array], removed: Sequence[pa.Array]) -> None:
+        """Whole rows, keys, or both: rows in place of those with the keys ``removed``, one by one.
+        Raises as ``store`` and ``remove``."""
+        if written and removed:
+            self.rename(written, removed)
+        elif written:
+            self.store(written)
+        else:
+            self.remove(removed)
+
     def rename(self, written: Sequence[pa.Array], removed: Sequence[pa.Array]) -> None:
-        """Rows in place of those with the keys ``removed``, one by one. Raises as ``store`` and
-        ``remove``."""
+        """See ``change``."""
         self.renamed.update(zip(self.remove(removed), self.store(written), strict=True))
 
     def store(self, columns: Sequence[pa.Array]) -> list[Key]:
@@ -151,6 +168,17 @@ class Rows:
     def entries(self) -> dict[Key, Row | None]:
         """A key that is removed and stored is stored."""
         return {**dict.fromkeys(self.removed), **self.stored}
+
+
+def _apply_chosen(rows: Rows, columns: list[pa.Array], width: int) -> None:
+    """Rows of MERGE and of ON CONFLICT. A row that an UPDATE gives another key stays one row."""
+    updated, others = updated_rows(columns)
+    if len(updated[0]):
+        rows.rename(updated[1:width], updated[width:])
+    if len(others[0]):
+        written, removed = chosen_rows(others, width)
+        rows.store(written)
+        rows.remove(removed)
 
 
 class WrittenRows(Mapping[Key, Row | None]):
@@ -262,15 +290,9 @@ class TransactionChanges:
                 if not len(columns[0]):
                     continue
                 if change.chooses:
-                    written, removed = chosen_rows(columns[:keys], width)
+                    _apply_chosen(rows, columns[:keys], width)
                 else:
-                    written, removed = columns[:width], columns[width:keys]
-                if written and removed and not change.chooses:
-                    rows.rename(written, removed)
-                elif written:
-                    rows.store(written)
-                if removed and (change.chooses or not written):
-                    rows.remove(removed)
+                    rows.change(columns[:width], columns[width:keys])
                 if change.returning:
                     size = changed.keep(columns[keys:], size)
                 held.resize(size + chosen.bytes)
