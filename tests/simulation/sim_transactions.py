@@ -150,7 +150,11 @@ class TransactionStorm:
         return None
 
     def _staying(self) -> list[int]:
-        return sorted(self.sim.live().keys() - self.gone)
+        """Without members that a split has cut off and the others have dropped: they do not know
+        it yet, and are none of the majority that must be left."""
+        live = self.sim.live()
+        newest = max((m.core.view for m in live.values()), key=lambda view: view.number)
+        return sorted((live.keys() & newest.by_number.keys()) - self.gone)
 
     async def crash(self) -> None:
         """At a random step: when the n-th message of a commit from now on is sent."""
