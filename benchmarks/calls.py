@@ -30,6 +30,7 @@ from counted_operations import (
     Operation,
     batches,
     by_key,
+    children,
     grid,
     queries,
     transactions,
@@ -104,7 +105,11 @@ def all_counts() -> Iterator[tuple[str, list[Count]]]:
     """Each operation by its name in ``calls.toml``."""
     # Batches depend on how the rows of a map lie in chunks, hence on all writes before: they have
     # members of their own, so that no other operation changes their figures.
-    for makers in ((by_key, transactions, queries, at_the_door, with_numbers), (batches,)):
+    for makers in (
+        (by_key, transactions, queries, at_the_door, with_numbers),
+        (batches,),
+        (children,),
+    ):
         with grid() as here:
             for make in makers:
                 operations = here.loop.complete(make(here))

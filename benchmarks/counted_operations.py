@@ -156,6 +156,24 @@ async def with_numbers(grid: Grid) -> dict[str, Operation]:
     return {"INSERT that takes a number": inserted}
 
 
+async def children(grid: Grid) -> dict[str, Operation]:
+    """Rows that name a row of another map, whose primary is another member."""
+    (parent,) = grid.keys_of(1, 2)[:1]
+    keys = grid.keys_of(2, 3, ROWS)
+    for text in (
+        "CREATE TABLE parents (id BIGINT PRIMARY KEY)",
+        "CREATE TABLE children (id BIGINT PRIMARY KEY, parent BIGINT REFERENCES parents)",
+    ):
+        await grid.client.sql(text)
+    await grid.client.sql("INSERT INTO parents VALUES (?)", parent)
+    insert = await grid.client.prepare("INSERT INTO children VALUES (?, ?)")
+
+    async def inserted(number: int) -> None:
+        assert (await insert(keys[number], parent)).rowcount == 1
+
+    return {"INSERT by key of a child": inserted}
+
+
 async def batches(grid: Grid) -> dict[str, Operation]:
     """Reads and writes of ``BATCH`` entries in one call."""
     items = grid.client.map("items", Item)

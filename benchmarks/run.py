@@ -41,6 +41,7 @@ NAMES = (
     "grid",
     "batches",
     "transactions",
+    "foreign_keys",
     "migration",
     "snapshot",
     "cuts",
