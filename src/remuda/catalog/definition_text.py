@@ -71,12 +71,18 @@ def foreign_key_text(key: ForeignKey, parent: str = "") -> str:
     columns = ", ".join(map(quoted_name, key.columns))
     others = ", ".join(map(quoted_name, key.parent_columns))
     text = f"FOREIGN KEY ({columns}) REFERENCES {parent}({others})"
+    if key.full:
+        text += " MATCH FULL"
     for event, action in (("UPDATE", key.on_update), ("DELETE", key.on_delete)):
         if action is not KeyAction.NO_ACTION:
             text += f" ON {event} {action.value}"
     if key.set_columns:
         text += f" ({', '.join(map(quoted_name, key.set_columns))})"
-    return text
+    if key.deferrable:
+        text += " DEFERRABLE"
+    if key.deferred:
+        text += " INITIALLY DEFERRED"
+    return text if key.valid else f"{text} NOT VALID"
 
 
 def constraint_text(schema: MapSchema, check: Check | None, *, pretty: bool = False) -> str:
@@ -86,7 +92,8 @@ def constraint_text(schema: MapSchema, check: Check | None, *, pretty: bool = Fa
         return f"PRIMARY KEY ({', '.join(map(quoted_name, schema.key))})"
     condition = _without_parentheses(check.text)
     is_operation = _OPERAND.fullmatch(condition) is None and not _is_call(condition)
-    return f"CHECK (({condition}))" if is_operation and not pretty else f"CHECK ({condition})"
+    text = f"CHECK (({condition}))" if is_operation and not pretty else f"CHECK ({condition})"
+    return text if check.valid else f"{text} NOT VALID"
 
 
 _OPERAND: Final = re.compile(r'(?is)[a-z_][\w$]*|"(?:[^"]|"")+"|case\b.*\bend')

@@ -89,6 +89,8 @@ class Check:
 
     name: str
     text: str
+    valid: bool = field(default=True, kw_only=True)
+    """False: of rows that are older than it nobody has asked it (NOT VALID)."""
     oid: int = field(default=0, compare=False, repr=False)
     """Of the constraint. The catalog gives all OIDs (``catalog.oids``); two definitions that differ
     in them only are equal."""
@@ -189,6 +191,15 @@ class ForeignKey:
     """The SQL schema of the parent."""
     set_columns: tuple[str, ...] = ()
     """Of ``columns`` those that ON DELETE SET NULL and SET DEFAULT set; empty: all."""
+    full: bool = False
+    """MATCH FULL: a row whose ``columns`` are NULL in part is refused."""
+    valid: bool = True
+    """False: nobody has looked whether rows that are older than it have their parents (NOT VALID).
+    """
+    deferrable: bool = False
+    """A transaction may have it checked by its commit in place of each statement."""
+    deferred: bool = False
+    """Of a deferrable one: that is so until SET CONSTRAINTS says otherwise."""
     oid: int = field(default=0, compare=False, repr=False)
     """Of the constraint."""
     comment: str = field(default="", compare=False, repr=False)

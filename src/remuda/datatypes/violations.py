@@ -76,10 +76,14 @@ def stored_twice(schema: MapSchema, index: IndexDefinition, values: Values) -> U
 def missing_parent(
     child: MapSchema, key: ForeignKey, parent: str, values: Values
 ) -> ForeignKeyViolation:
-    """A row of ``child`` names a row that the map ``parent`` (its own name) does not have."""
+    """A row of ``child`` names a row that the map ``parent`` (its own name) does not have; or it is
+    NULL in part, which MATCH FULL refuses."""
+    detail = f'{_key(child, key.columns, values)} is not present in table "{parent}".'
+    if None in values:
+        detail = "MATCH FULL does not allow mixing of null and nonnull key values."
     return ForeignKeyViolation(
         f'insert or update on table "{child.local}" violates foreign key constraint "{key.name}"',
-        detail=f'{_key(child, key.columns, values)} is not present in table "{parent}".',
+        detail=detail,
         subject=_subject(child, constraint=key.name),
     )
 

@@ -266,6 +266,7 @@ def encode_schema(schema: MapSchema) -> common_pb2.MapSchema:
                 text=check.text,
                 oid=check.oid or None,
                 comment=check.comment or None,
+                not_valid=None if check.valid else True,
             )
             for check in schema.checks
         ],
@@ -293,6 +294,10 @@ def encode_schema(schema: MapSchema) -> common_pb2.MapSchema:
                 oid=key.oid or None,
                 comment=key.comment or None,
                 set_columns=key.set_columns,
+                full=key.full or None,
+                not_valid=None if key.valid else True,
+                deferrable=key.deferrable or None,
+                deferred=key.deferred or None,
             )
             for key in schema.foreign_keys
         ],
@@ -313,7 +318,14 @@ def decode_schema(message: common_pb2.MapSchema) -> MapSchema:
         map_id=message.map_id,
         version=message.version,
         checks=tuple(
-            Check(check.name, check.text, check.oid, check.comment) for check in message.checks
+            Check(
+                check.name,
+                check.text,
+                valid=not check.not_valid,
+                oid=check.oid,
+                comment=check.comment,
+            )
+            for check in message.checks
         ),
         comment=message.comment,
         columns_made=message.columns_made,
@@ -337,8 +349,12 @@ def decode_schema(message: common_pb2.MapSchema) -> MapSchema:
                 KeyAction(key.on_update or KeyAction.NO_ACTION),
                 key.namespace or PUBLIC,
                 tuple(key.set_columns),
-                key.oid,
-                key.comment,
+                full=key.full,
+                valid=not key.not_valid,
+                deferrable=key.deferrable,
+                deferred=key.deferred,
+                oid=key.oid,
+                comment=key.comment,
             )
             for key in message.foreign_keys
         ),

@@ -222,6 +222,12 @@ def test_values_are_compared_as_sql_compares_them(in_cluster: Any) -> None:
         assert await job(client, found, table="v") == 3
         with pytest.raises(ForeignKeyViolation, match="v_a_b_fkey"):
             await job(client, [(4, 1.0, _decimal(1.5)), (5, 0.0, _decimal(1.5))], table="v")
+        await client.sql("DELETE FROM v")
+        await client.sql("ALTER TABLE v ADD FOREIGN KEY (a, b) REFERENCES w MATCH FULL")
+        assert await job(client, [(1, 0.0, _decimal(1.5)), (2, None, None)], table="v") == 2
+        with pytest.raises(ForeignKeyViolation, match="v_a_b_fkey1") as caught:
+            await job(client, [(4, 0.0, _decimal(1.5)), (5, None, _decimal(1.5))], table="v")
+        assert "MATCH FULL does not allow mixing" in caught.value.detail
 
     in_cluster(scenario)
 

@@ -21,6 +21,7 @@ import numpy as np
 
 from remuda.datatypes.schema import ForeignKey, MapSchema
 from remuda.datatypes.values import PhysicalValue
+from remuda.datatypes.violations import missing_parent
 from remuda.errors import RemudaError, SerializationFailure, TransientError
 from remuda.member.base.core import Core, bug
 from remuda.member.base.offload import Offload
@@ -149,6 +150,11 @@ class JobChecks:
         try:
             async with asyncio.timeout(PARENTS_TIMEOUT):
                 for foreign in values.schema.foreign_keys:
+                    if foreign.full:
+                        mixed = await self._offload.result(partial(values.mixed, foreign.columns))
+                        if mixed is not None:
+                            parent = foreign.parent
+                            raise missing_parent(values.schema, foreign, parent, mixed)
                     named = await self._offload.result(partial(values.named, foreign.columns))
                     await require(values.schema, foreign, named, at)
         except TimeoutError:

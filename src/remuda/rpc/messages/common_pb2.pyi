@@ -179,19 +179,21 @@ class Sequence(_message.Message):
     def __init__(self, type: _Optional[str] = ..., start: _Optional[int] = ..., increment: _Optional[int] = ..., minimum: _Optional[int] = ..., maximum: _Optional[int] = ..., cache: _Optional[int] = ..., cycle: _Optional[bool] = ..., slot: _Optional[int] = ..., link: _Optional[int] = ...) -> None: ...
 
 class Check(_message.Message):
-    __slots__ = ("name", "text", "oid", "comment")
+    __slots__ = ("name", "text", "oid", "comment", "not_valid")
     NAME_FIELD_NUMBER: _ClassVar[int]
     TEXT_FIELD_NUMBER: _ClassVar[int]
     OID_FIELD_NUMBER: _ClassVar[int]
     COMMENT_FIELD_NUMBER: _ClassVar[int]
+    NOT_VALID_FIELD_NUMBER: _ClassVar[int]
     name: str
     text: str
     oid: int
     comment: str
-    def __init__(self, name: _Optional[str] = ..., text: _Optional[str] = ..., oid: _Optional[int] = ..., comment: _Optional[str] = ...) -> None: ...
+    not_valid: bool
+    def __init__(self, name: _Optional[str] = ..., text: _Optional[str] = ..., oid: _Optional[int] = ..., comment: _Optional[str] = ..., not_valid: _Optional[bool] = ...) -> None: ...
 
 class ForeignKey(_message.Message):
-    __slots__ = ("name", "columns", "parent", "parent_columns", "on_delete", "on_update", "namespace", "oid", "comment", "set_columns")
+    __slots__ = ("name", "columns", "parent", "parent_columns", "on_delete", "on_update", "namespace", "oid", "comment", "set_columns", "full", "not_valid", "deferrable", "deferred")
     NAME_FIELD_NUMBER: _ClassVar[int]
     COLUMNS_FIELD_NUMBER: _ClassVar[int]
     PARENT_FIELD_NUMBER: _ClassVar[int]
@@ -202,6 +204,10 @@ class ForeignKey(_message.Message):
     OID_FIELD_NUMBER: _ClassVar[int]
     COMMENT_FIELD_NUMBER: _ClassVar[int]
     SET_COLUMNS_FIELD_NUMBER: _ClassVar[int]
+    FULL_FIELD_NUMBER: _ClassVar[int]
+    NOT_VALID_FIELD_NUMBER: _ClassVar[int]
+    DEFERRABLE_FIELD_NUMBER: _ClassVar[int]
+    DEFERRED_FIELD_NUMBER: _ClassVar[int]
     name: str
     columns: _containers.RepeatedScalarFieldContainer[str]
     parent: str
@@ -212,7 +218,11 @@ class ForeignKey(_message.Message):
     oid: int
     comment: str
     set_columns: _containers.RepeatedScalarFieldContainer[str]
-    def __init__(self, name: _Optional[str] = ..., columns: _Optional[_Iterable[str]] = ..., parent: _Optional[str] = ..., parent_columns: _Optional[_Iterable[str]] = ..., on_delete: _Optional[str] = ..., on_update: _Optional[str] = ..., namespace: _Optional[str] = ..., oid: _Optional[int] = ..., comment: _Optional[str] = ..., set_columns: _Optional[_Iterable[str]] = ...) -> None: ...
+    full: bool
+    not_valid: bool
+    deferrable: bool
+    deferred: bool
+    def __init__(self, name: _Optional[str] = ..., columns: _Optional[_Iterable[str]] = ..., parent: _Optional[str] = ..., parent_columns: _Optional[_Iterable[str]] = ..., on_delete: _Optional[str] = ..., on_update: _Optional[str] = ..., namespace: _Optional[str] = ..., oid: _Optional[int] = ..., comment: _Optional[str] = ..., set_columns: _Optional[_Iterable[str]] = ..., full: _Optional[bool] = ..., not_valid: _Optional[bool] = ..., deferrable: _Optional[bool] = ..., deferred: _Optional[bool] = ...) -> None: ...
 
 class ViewDefinition(_message.Message):
     __slots__ = ("name", "text", "columns", "uses", "comment", "view_id", "names", "oid", "namespace")

@@ -154,12 +154,19 @@ def view_table_usage(catalog: Catalog) -> Iterator[Row]:
 
 def table_constraints(catalog: Catalog) -> Iterator[Row]:
     for schema in catalog.tables:
+        keys = {key.name: key for key in schema.foreign_keys}
         for name, kind in _constraints(schema):
+            key = keys.get(name)
             yield (
                 DATABASE, schema.namespace, name, DATABASE, schema.namespace, schema.local,
-                kind, "NO", "NO", "YES",
+                kind, _yes(key is not None and key.deferrable),
+                _yes(key is not None and key.deferred), "YES",
                 "YES" if kind == "UNIQUE" else None,
             )  # fmt: skip
+
+
+def _yes(value: bool) -> str:
+    return "YES" if value else "NO"
 
 
 def _constraints(schema: MapSchema) -> Iterator[tuple[str, str]]:
@@ -220,7 +227,8 @@ def referential_constraints(catalog: Catalog) -> Iterator[Row]:
             if frozenset(key.parent_columns) != frozenset(parent.key) and index is not None:
                 name = index.name if index.constraint else None
             yield (
-                DATABASE, schema.namespace, key.name, DATABASE, parent.namespace, name, "NONE",
+                DATABASE, schema.namespace, key.name, DATABASE, parent.namespace, name,
+                "FULL" if key.full else "NONE",
                 key.on_update.value, key.on_delete.value,
             )  # fmt: skip
 

@@ -222,7 +222,7 @@ def pg_constraint(catalog: Catalog) -> Iterator[Row]:
             read = condition_columns(schema, check)
             yield _constraint(
                 oid=check.oid, conname=check.name, contype="c", conrelid=table,
-                connamespace=namespace, conbin=check.text,
+                connamespace=namespace, conbin=check.text, convalidated=check.valid,
                 conkey=[number_of(schema, schema.columns[position].name) for position in read],
             )  # fmt: skip
 
@@ -237,7 +237,8 @@ def _foreign_key(catalog: Catalog, schema: MapSchema, key: ForeignKey, namespace
         confrelid=parent.oid,
         confkey=[number_of(parent, name) for name in key.parent_columns],
         confupdtype=_ACTIONS[key.on_update], confdeltype=_ACTIONS[key.on_delete],
-        confmatchtype="s",
+        confmatchtype="f" if key.full else "s", convalidated=key.valid,
+        condeferrable=key.deferrable, condeferred=key.deferred,
         confdelsetcols=[number_of(schema, name) for name in key.set_columns] or None,
         conpfeqop=equal, conppeqop=equal, conffeqop=equal,
     )  # fmt: skip
@@ -257,8 +258,8 @@ def _equality(sql_type: SqlType) -> int:
 
 
 def _constraint(**values: Any) -> Row:
-    ends = {"confupdtype": " ", "confdeltype": " ", "confmatchtype": " ", **values}
-    return row("pg_constraint", convalidated=True, conislocal=True, **ends)
+    ends = {"confupdtype": " ", "confdeltype": " ", "confmatchtype": " ", "convalidated": True}
+    return row("pg_constraint", conislocal=True, **{**ends, **values})
 
 
 def pg_index(catalog: Catalog) -> Iterator[Row]:

@@ -32,6 +32,7 @@ from remuda.errors import (
 )
 from remuda.sql.definitions.added_keys import with_key
 from remuda.sql.definitions.alteration import Alteration
+from remuda.sql.definitions.constraint_states import change_constraint
 from remuda.sql.definitions.constraints import bind_default, condition_columns, default_of
 from remuda.sql.definitions.conversions import converts_itself, keep_distinct
 from remuda.sql.definitions.dropped_parts import drop_column, drop_constraint
@@ -88,11 +89,13 @@ from remuda.sql.trees.syntax import (
     AddIdentity,
     AddKey,
     AddUnique,
+    AlterConstraint,
     AlterTree,
     ChangeDefault,
     ChangeNullable,
     ChangeOptions,
     ChangeType,
+    CheckDefinition,
     DropColumn,
     DropConstraint,
     DropExpression,
@@ -105,6 +108,7 @@ from remuda.sql.trees.syntax import (
     SetOwner,
     SetSchema,
     UniqueDefinition,
+    ValidateConstraint,
 )
 
 
@@ -224,14 +228,12 @@ def _apply(work: Alteration, action: Action) -> None:
     match action:
         case AddColumn():
             _add_column(work, action)
-        case AddCheck(check=check):
-            known = {check.name for check in work.schema.checks}
-            work.schema = with_checks(work.context, work.schema, [check])
-            work.checks += [c.name for c in work.schema.checks if c.name not in known]
+        case AddCheck() | AddForeignKey():
+            _add_constraint(work, action)
         case AddUnique() | AddKey():
             _add_unique(work, action)
-        case AddForeignKey(foreign_key=definition):
-            _add_foreign_keys(work, [definition])
+        case ValidateConstraint() | AlterConstraint():
+            change_constraint(work, action)
         case DropColumn():
             drop_column(work, action)
         case DropConstraint():
@@ -271,19 +273,32 @@ def _add_column(work: Alteration, action: AddColumn) -> None:
         work.filled.append(column.name)
     if not column.nullable:
         work.not_null.append(column.name)
-    known = {check.name for check in schema.checks}
-    work.schema = with_checks(context, work.schema, action.elements.checks)
-    work.checks += [c.name for c in work.schema.checks if c.name not in known]
+    _add_checks(work, action.elements.checks)
     if action.elements.key is not None:
         _add_unique(work, AddKey(action.elements.key))
     _add_uniques(work, action.elements.uniques)
     _add_foreign_keys(work, action.elements.foreign_keys)
 
 
+def _add_constraint(work: Alteration, action: AddCheck | AddForeignKey) -> None:
+    if isinstance(action, AddCheck):
+        _add_checks(work, [action.check])
+    else:
+        _add_foreign_keys(work, [action.foreign_key])
+
+
+def _add_checks(work: Alteration, definitions: Sequence[CheckDefinition]) -> None:
+    known = {check.name for check in work.schema.checks}
+    work.schema = with_checks(work.context, work.schema, definitions)
+    new = [check for check in work.schema.checks if check.name not in known]
+    work.checks += [check.name for check in new if check.valid]
+
+
 def _add_foreign_keys(work: Alteration, definitions: Sequence[ForeignKeyDefinition]) -> None:
     known = {key.name for key in work.schema.foreign_keys}
     work.schema = with_foreign_keys(work.context, work.schema, definitions, map_of)
-    work.foreign_keys += [k.name for k in work.schema.foreign_keys if k.name not in known]
+    new = [key for key in work.schema.foreign_keys if key.name not in known]
+    work.foreign_keys += [key.name for key in new if key.valid]
 
 
 def _identity_column(work: Alteration, name: Name) -> Column:

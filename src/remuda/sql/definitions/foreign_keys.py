@@ -83,6 +83,10 @@ def _bound(
         definition.on_update,
         parent.namespace,
         set_columns,
+        full=definition.full,
+        valid=definition.valid or not schema.map_id,  # a new map has no rows
+        deferrable=definition.deferrable,
+        deferred=definition.deferred,
     )
 
 
@@ -243,13 +247,15 @@ def verification(schema: MapSchema, key: ForeignKey, parent: MapSchema) -> Verif
     """Finds rows that are there and name no row of the parent."""
     shown = ", ".join(f"c.{quoted_name(name)}" for name in key.columns)
     present = " AND ".join(f"c.{quoted_name(name)} IS NOT NULL" for name in key.columns)
+    absent = " AND ".join(f"c.{quoted_name(name)} IS NULL" for name in key.columns)
+    mixed = f"(NOT ({present}) AND NOT ({absent})) OR " if key.full else ""
     same = " AND ".join(
         f"p.{quoted_name(other)} = c.{quoted_name(name)}"
         for name, other in zip(key.columns, key.parent_columns, strict=True)
     )
     return Verification(
-        f"SELECT {shown} FROM {sql_name(schema)} AS c WHERE {present} "  # noqa: S608 (quoted names)
-        f"AND NOT EXISTS (SELECT 1 FROM {sql_name(parent)} AS p WHERE {same}) LIMIT 1",
+        f"SELECT {shown} FROM {sql_name(schema)} AS c WHERE {mixed}({present} "  # noqa: S608 (quoted)
+        f"AND NOT EXISTS (SELECT 1 FROM {sql_name(parent)} AS p WHERE {same})) LIMIT 1",
         partial(missing_parent, schema, key, parent.local),
         tuple(schema.column(name).type for name in key.columns),
     )

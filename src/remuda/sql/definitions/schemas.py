@@ -381,7 +381,8 @@ def with_checks(
             if definition.name is not None
             else _check_name(schema, definition.condition, names)
         )
-        checks.append(Check(name, definition.condition.text))
+        valid = definition.valid or not schema.map_id  # a new map has no rows
+        checks.append(Check(name, definition.condition.text, valid=valid))
     return replace(schema, checks=tuple(checks))
 
 

@@ -30,6 +30,7 @@ from __future__ import annotations
 from typing import Literal
 
 from remuda.errors import NotSupported
+from remuda.sql.parsing.foreign_keys import read_deferral
 from remuda.sql.parsing.option_settings import read_settings
 from remuda.sql.parsing.schemas import USERS, moved_or_owned, no_users, read_alter_schema
 from remuda.sql.parsing.sequences import (
@@ -51,6 +52,7 @@ from remuda.sql.trees.syntax import (
     AddIdentity,
     AddKey,
     AddUnique,
+    AlterConstraint,
     AlterTree,
     ChangeDefault,
     ChangeNullable,
@@ -66,6 +68,7 @@ from remuda.sql.trees.syntax import (
     SetExpression,
     SetIdentity,
     TableElements,
+    ValidateConstraint,
 )
 from remuda.sql.trees.types import AlterTypeTree
 
@@ -146,8 +149,15 @@ class AlterParser(ElementReader):
             return self._add()
         if self.accept("drop"):
             return self._drop()
+        if self.accept("alter", "constraint"):
+            name = self.name()
+            deferral = read_deferral(self, of_column=False)
+            return AlterConstraint(name, deferral.deferrable, deferral.deferred)
         if self.accept("alter"):
             return self._alter_column()
+        if self.accept("validate"):
+            self.expect("constraint")
+            return ValidateConstraint(self.name())
         for word in ("set", "reset"):
             if self.accept(word, "("):
                 self.index -= 1
@@ -157,7 +167,8 @@ class AlterParser(ElementReader):
             return kept
         return self.unsupported(
             f"ALTER TABLE {self.word().upper()}".rstrip(),
-            "ADD, DROP, ALTER [COLUMN], RENAME, SET (option = value), RESET (option)",
+            "ADD, DROP, ALTER [COLUMN], ALTER CONSTRAINT, VALIDATE CONSTRAINT, RENAME, "
+            "SET (option = value), RESET (option)",
         )
 
     def _add(self) -> Action:
@@ -167,10 +178,9 @@ class AlterParser(ElementReader):
             return AddKey(KeyDefinition(constraint, self.names(), start))
         if self.accept("check"):
             condition = self.enclosed()
-            if self.accept("not", "valid"):
-                self.index -= 1
-                self.unsupported("NOT VALID", "ADD [CONSTRAINT name] CHECK (condition)")
-            return AddCheck(CheckDefinition(constraint, condition, None))
+            self.accept("no", "inherit")
+            valid = not self.accept("not", "valid")
+            return AddCheck(CheckDefinition(constraint, condition, None, valid))
         if self.accept("unique"):
             return AddUnique(self.unique(constraint))
         if self.accept("foreign", "key"):

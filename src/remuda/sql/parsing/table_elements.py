@@ -118,7 +118,7 @@ class ElementReader(TokenReader):
         """After FOREIGN KEY of a constraint that names its columns."""
         columns = self.names()
         self.expect("references")
-        return read_references(self, constraint, columns)
+        return read_references(self, constraint, columns, of_column=False)
 
     def nulls_distinct(self) -> bool:
         """``[NULLS [NOT] DISTINCT]``"""
@@ -178,7 +178,8 @@ class ElementReader(TokenReader):
             distinct = self.nulls_distinct()
             found.uniques.append(UniqueDefinition(constraint, (column.name,), distinct))
         elif self.accept("references"):
-            found.foreign_keys.append(read_references(self, constraint, (column.name,)))
+            key = read_references(self, constraint, (column.name,), of_column=True)
+            found.foreign_keys.append(key)
         elif self.accept("default"):
             if column.default is not None:
                 raise SqlSyntaxError(

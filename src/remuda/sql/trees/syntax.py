@@ -110,6 +110,7 @@ class CheckDefinition:
     name: Name | None
     condition: Snippet
     column: Name | None
+    valid: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,6 +141,10 @@ class ForeignKeyDefinition:
     on_delete: KeyAction = KeyAction.NO_ACTION
     on_update: KeyAction = KeyAction.NO_ACTION
     set_columns: tuple[Name, ...] = ()
+    full: bool = False
+    valid: bool = True
+    deferrable: bool = False
+    deferred: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -264,6 +269,18 @@ class AddForeignKey:
 
 
 @dataclass(frozen=True, slots=True)
+class ValidateConstraint:
+    name: Name
+
+
+@dataclass(frozen=True, slots=True)
+class AlterConstraint:
+    name: Name
+    deferrable: bool
+    deferred: bool
+
+
+@dataclass(frozen=True, slots=True)
 class AddKey:
     key: KeyDefinition
 
@@ -377,6 +394,8 @@ Action: TypeAlias = (
     | AddCheck
     | AddUnique
     | AddForeignKey
+    | ValidateConstraint
+    | AlterConstraint
     | AddKey
     | DropColumn
     | DropConstraint

@@ -9,7 +9,7 @@ rows can be equal; the keys decide. Any thread, while nobody writes to the map.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, reduce
 from typing import Final, TypeAlias
 
 import numpy as np
@@ -193,6 +193,19 @@ class JobValues:
             once = [column.take(pa.array(first)) for column in part]
             found += arrays_to_rows(once, form.types)
         return list(dict.fromkeys(found))
+
+    def mixed(self, columns: Sequence[str]) -> tuple[PhysicalValue, ...] | None:
+        """The values of a row that is NULL in some of the columns and not in others."""
+        places = [self.schema.position[name] for name in columns]
+        types = [self.schema.columns[place].type for place in places]
+        for batch in self._prepared.batches:
+            nulls = [batch.column(place).is_null() for place in places]
+            some, every = reduce(pc.or_, nulls), reduce(pc.and_, nulls)
+            found = pc.index(pc.and_not(some, every), True).as_py()
+            if found >= 0:
+                row = batch.select(places).slice(found, 1)
+                return next(iter(arrays_to_rows(row.columns, types)))
+        return None
 
     @property
     def nbytes(self) -> int:

@@ -114,8 +114,12 @@ class Cascades:
             olds = await self._olds(schema, keys, own, at, found)
             for child, foreign in self._foreign_keys.ends(schema):
                 changes = self._changes(schema, foreign, olds, own, statement=statement)
+                deferred = own.defers(child, foreign)
                 refused = {
-                    same: change.values for same, change in changes.items() if change.action.refuses
+                    same: change.values
+                    for same, change in changes.items()
+                    if change.action.refuses
+                    and not (deferred and change.action is KeyAction.NO_ACTION)
                 }
                 if refused:
                     await self._foreign_keys.refuse_children(

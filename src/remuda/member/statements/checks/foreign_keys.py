@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import (
     AsyncGenerator,
+    Callable,
     Collection,
     Iterable,
     Iterator,
@@ -56,6 +57,11 @@ SOUGHT_BY_VALUE: Final = 512
 _BITS: Final = {Kind.TINYINT: 8, Kind.SMALLINT: 16, Kind.INTEGER: 32, Kind.BIGINT: 64}
 
 
+def at_once(_child: MapSchema, _key: ForeignKey) -> bool:
+    """No foreign key is deferred: it is a commit."""
+    return False
+
+
 @dataclass(slots=True)
 class Own:
     """The writes of one transaction to maps with foreign keys, and to their parents."""
@@ -72,6 +78,8 @@ class Own:
     """By map id: the new keys of rows to which an UPDATE gave other ones."""
     rekeyed: Collection[tuple[int, Key]] = ()
     """Removed keys whose rows have got others by an UPDATE, which has followed them."""
+    defers: Callable[[MapSchema, ForeignKey], bool] = at_once
+    """Whether a foreign key of a map is not to be checked now."""
 
     def of(self, map_id: int) -> Entries:
         return self.entries.get(map_id, {})
@@ -183,7 +191,8 @@ class ForeignKeyChecks:
                 return True
             for foreign in schema.foreign_keys:
                 places = [schema.position[name] for name in foreign.columns]
-                if any(row and all(row[p] is not None for p in places) for row in rows):
+                some = any if foreign.full else all
+                if any(row and some(row[p] is not None for p in places) for row in rows):
                     return True
         return False
 
@@ -205,6 +214,8 @@ class ForeignKeyChecks:
         for map_id, keys in own.changed.items():
             schema, entries = self._core.store(map_id, 0).schema, own.of(map_id)
             for foreign in schema.foreign_keys:
+                if own.defers(schema, foreign):
+                    continue
                 place = foreign.parent, foreign.parent_columns
                 named = found.get(place)
                 if named is None:
@@ -213,6 +224,8 @@ class ForeignKeyChecks:
                 for values in values_in(schema, foreign.columns, map(entries.__getitem__, keys)):
                     if None not in values:
                         named.by_values.setdefault(values, (schema, foreign, values))
+                    elif foreign.full and any(value is not None for value in values):
+                        raise missing_parent(schema, foreign, foreign.parent, values)
         return [named for named in found.values() if named.by_values]
 
     def _parent(self, child: MapSchema, foreign: ForeignKey) -> MapSchema:
@@ -308,6 +321,8 @@ class ForeignKeyChecks:
         entries = own.of(schema.map_id)
         olds: dict[Key, Row | None] = {}
         for child, foreign in self.ends(schema):
+            deferred = own.defers(child, foreign)
+            renamed = own.renamed.get(schema.map_id, {})
             by_key = frozenset(foreign.parent_columns) == frozenset(schema.key)
             if not by_key and not olds:
                 rows = await self._keys.rows(schema, keys, at)
@@ -321,6 +336,10 @@ class ForeignKeyChecks:
             for key in keys:
                 values = _taken(schema, foreign, key, olds.get(key), by_key=by_key)
                 if values is None or None in values:
+                    continue
+                goes = entries[key] is None and key not in renamed
+                action = foreign.on_delete if goes else foreign.on_update
+                if deferred and action is not KeyAction.RESTRICT:
                     continue
                 same = same_values(values, types)
                 restricted = foreign.on_update is KeyAction.RESTRICT
