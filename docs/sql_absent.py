@@ -7,7 +7,6 @@ from typing import Final
 FURTHER: Final = (
     ("indexes on expressions", "CREATE INDEX i ON flights (abs(delay))"),
     ("partial indexes", "CREATE INDEX i ON flights (delay) WHERE delay > 0"),
-    ("deferrable foreign keys", "CREATE TABLE t (a BIGINT REFERENCES flights DEFERRABLE)"),
     ("materialized views", "CREATE MATERIALIZED VIEW v AS SELECT 1 AS a"),
     ("ALTER COLUMN TYPE with USING", "ALTER TABLE flights ALTER delay TYPE BIGINT USING delay + 1"),
     ("WHERE CURRENT OF", "DELETE FROM flights WHERE CURRENT OF c"),

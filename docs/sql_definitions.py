@@ -112,15 +112,16 @@ Foreign keys hold for every writer and at every isolation level, also while memb
 the child names a row of the parent, by its primary key or by columns that are UNIQUE there. Both
 columns have one type; integers of any width compare, and so do texts. Each statement checks its
 rows, put and remove do at the commit, with PostgreSQL's 23503; a delete of a parent beside a new
-child may be 40001. ON DELETE and ON UPDATE take NO ACTION, RESTRICT, CASCADE, SET NULL and SET
-DEFAULT; rows that follow count as written by the transaction, and a default of SET DEFAULT takes no
-numbers of sequences. An index on the columns of the child makes deletes of parents fast. Maps with
-ttl, max_idle or eviction cannot be parents, and neither side can be REPLICATED, temporary or with
-async_backups (0A000). Bulk writes into a child (jobs, Spark, COPY, statements and put_all of more
-than 512 rows) look for all parents before they commit. Bulk writes remove no rows of a parent, and
-write neither to one with UNIQUE columns nor to a map that references itself (0A000): there COPY and
-INSERT are transactions of at most `transaction_memory`. A restore takes a child with its parents
-only
+child may be 40001. A DEFERRABLE one is checked by the commit if it is INITIALLY DEFERRED or SET
+CONSTRAINTS says so. MATCH FULL, NOT VALID and VALIDATE CONSTRAINT are as in PostgreSQL. ON DELETE
+and ON UPDATE take NO ACTION, RESTRICT, CASCADE, SET NULL and SET DEFAULT; rows that follow count as
+written by the transaction, and a default of SET DEFAULT takes no numbers of sequences. An index on
+the columns of the child makes deletes of parents fast. Maps with ttl, max_idle or eviction cannot
+be parents, and neither side can be REPLICATED, temporary or with async_backups (0A000). Bulk writes
+into a child (jobs, Spark, COPY, statements and put_all of more than 512 rows) look for all parents
+before they commit. Bulk writes remove no rows of a parent, and write neither to one with UNIQUE
+columns nor to a map that references itself (0A000): there COPY and INSERT are transactions of at
+most `transaction_memory`. A restore takes a child with its parents only
 ([decision 0108](decisions/0108-foreign-keys.md)).
 """
 

@@ -21,7 +21,7 @@ from remuda.sql.changes.truncate import bind_truncate
 from remuda.sql.definitions.alter import bind_alter
 from remuda.sql.definitions.analyze import bind_analyze
 from remuda.sql.definitions.comments import bind_comment
-from remuda.sql.definitions.deferred import refuse_to_defer
+from remuda.sql.definitions.deferred import with_keys
 from remuda.sql.definitions.enums import bind_type
 from remuda.sql.definitions.index_definitions import bind_create_index, bind_drop_index
 from remuda.sql.definitions.namespaces import bind_schema
@@ -279,8 +279,7 @@ def _bind_other(context: Context, parsed: ParsedStatement) -> BoundStatement:
         case SetTree() | ShowSettingTree() | PrepareTree() | ExecuteTree() as tree:
             return SessionStatement(tree)
         case SetConstraintsTree() as tree:
-            refuse_to_defer(context, tree)
-            return SessionStatement(tree)
+            return SessionStatement(with_keys(context, tree))
         case (
             DeallocateTree()
             | DiscardTree()

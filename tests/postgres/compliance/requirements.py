@@ -42,13 +42,13 @@ ABILITIES = """
     fk_constraint_option_reflection_onupdate_restrict repeated_column_foreign_keys
     foreign_key_constraint_option_reflection_ondelete
     foreign_key_constraint_option_reflection_onupdate recursive_fk_cascade on_update_cascade
+    deferrable_fks
 """.split()
 
 MISSING = """
-    deferrable_fks materialized_views
+    materialized_views
 """.split()
-"""Deferrable foreign keys and materialized views are refused. A name leaves this list when its
-statement is served."""
+"""Materialized views are refused. A name leaves this list when its statement is served."""
 
 
 class Requirements(SuiteRequirements):

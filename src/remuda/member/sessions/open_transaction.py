@@ -34,6 +34,7 @@ from remuda.query.ids import QueryId
 from remuda.rpc.client_channel import ClientChannel
 from remuda.rpc.messages import control_pb2
 from remuda.session.client_session import ClientSession
+from remuda.transaction.deferral import AS_DEFINED, Deferral
 from remuda.transaction.isolation import Isolation, Modes
 from remuda.transaction.own_writes import Key, OwnWrites, Row, canonical_key
 from remuda.transaction.states import State, TransactionId
@@ -96,6 +97,10 @@ class OpenTransaction:
     """Those that its COMMIT makes; None: there are none."""
     made_maps: bool = False
     """Whether it may have left maps without names."""
+    deferral: Deferral = AS_DEFINED
+    """The foreign keys that its statements leave to the commit."""
+    deferral_at: list[Deferral] = field(default_factory=list)
+    """At each savepoint."""
     definitions_at: list[OwnDefinitions | None] = field(default_factory=list)
     """At each savepoint."""
     follows_definition: bool = False
@@ -234,17 +239,23 @@ class OpenTransaction:
         self._check_alone()
         self.made_maps = True
 
+    def defers(self, deferral: Deferral) -> None:
+        """From now on its statements leave these foreign keys to the commit."""
+        self.deferral = deferral
+
     def savepoint(self, name: str) -> None:
         """A place to go back to. LimitExceeded."""
         self.writes.savepoint(name)
         self.definitions_at.append(self.definitions)
+        self.deferral_at.append(self.deferral)
 
     def roll_back_to(self, name: str) -> None:
         """To a savepoint; what had failed since is forgiven. UndefinedSavepoint."""
         self.writes.rollback_to(name)
         kept = len(self.writes.savepoints)
         self.definitions = self.definitions_at[kept - 1]
-        del self.definitions_at[kept:]
+        self.deferral = self.deferral_at[kept - 1]
+        del self.definitions_at[kept:], self.deferral_at[kept:]
         self.cursors.rolled_back_to(kept)
         if self.notifications is not None:
             self.notifications.own.rolled_back_to(len(self.writes.savepoints))
@@ -254,7 +265,8 @@ class OpenTransaction:
     def release(self, name: str) -> None:
         """Forget a savepoint. UndefinedSavepoint."""
         self.writes.release(name)
-        del self.definitions_at[len(self.writes.savepoints) :]
+        kept = len(self.writes.savepoints)
+        del self.definitions_at[kept:], self.deferral_at[kept:]
         self.cursors.released(len(self.writes.savepoints))
         if self.notifications is not None:
             self.notifications.own.released(len(self.writes.savepoints))

@@ -6,7 +6,7 @@ members keep none, so any member serves the next statement.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from typing import Final, TypeAlias
 
@@ -24,6 +24,7 @@ from remuda.errors import (
 )
 from remuda.execution.evaluate.compile import evaluate_constant
 from remuda.member.base.core import Core
+from remuda.member.sessions.open_transaction import OpenTransaction
 from remuda.member.sessions.statement import Statement, parameter_types
 from remuda.member.statements.plans import Plans
 from remuda.rpc.client_channel import ClientChannel
@@ -59,9 +60,15 @@ Changed: TypeAlias = tuple[ClientSession, str]
 
 class Sessions:
     def __init__(
-        self, core: Core, plans: Plans, discard: Sequence[Callable[[ClientChannel], None]]
+        self,
+        core: Core,
+        plans: Plans,
+        discard: Sequence[Callable[[ClientChannel], None]],
+        defer: Callable[[OpenTransaction, SetConstraintsTree], Awaitable[None]],
     ) -> None:
-        """``discard`` frees what a session holds besides its values, for DISCARD ALL."""
+        """``discard`` frees what a session holds besides its values, for DISCARD ALL; ``defer``
+        carries out SET CONSTRAINTS in a transaction."""
+        self._defer = defer
         self._core = core
         self._plans = plans
         self._discard = discard
@@ -92,6 +99,8 @@ class Sessions:
                 case SetConstraintsTree():
                     if statement.transaction is None:
                         statement.progress.notice(_CONSTRAINTS_ALONE)
+                    else:
+                        await self._defer(statement.transaction, tree)
                     return session, "SET CONSTRAINTS"
                 case _:
                     raise AssertionError(f"{type(tree).__name__} gives rows")

@@ -168,7 +168,7 @@ class Statements(Wing):
         self._advisory = AdvisoryCalls(advisory, known, transactions)
         notify = self._notifications = NotificationStatements(notifications, known)
         discards = self.cursors.discard, self._advisory.discard, notify.discard
-        self._sessions = Sessions(core, plans, discards)
+        self._sessions = Sessions(core, plans, discards, own.defer)
         self._transactions = TransactionStatements(core, transactions, self.cursors, known)
         transactions.on_timeout.append(self.cancel)
         self._definitions = Definitions(

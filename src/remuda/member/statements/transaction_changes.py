@@ -53,6 +53,7 @@ from remuda.member.statements.checks.foreign_keys import Own
 from remuda.member.statements.writers import KEYS_MAX as WAITING_KEYS_MAX
 from remuda.member.statements.writers import Writers
 from remuda.session.planning import PlannedChange
+from remuda.sql.trees.session import SetConstraintsTree
 from remuda.transaction.isolation import Isolation
 from remuda.transaction.own_writes import Key, Row, Written, canonical_key, empty_size, size_of
 
@@ -457,6 +458,7 @@ class TransactionChanges:
             moved=renamed.keys() & rows.stored.keys(),
             before=before,
             renamed={schema.map_id: renamed},
+            defers=transaction.deferral.defers,
         )
         own.entries.update(
             {
@@ -471,6 +473,27 @@ class TransactionChanges:
             await self._hold(statement, transaction, found, at)
         await self._foreign_keys.check(own, at)
         return found
+
+    async def defer(self, transaction: OpenTransaction, tree: SetConstraintsTree) -> None:
+        """SET CONSTRAINTS. Raises ForeignKeyViolation for what the transaction has written so far,
+        if the keys that it breaks are to be checked at once."""
+        known = transaction.deferral
+        if tree.names is None:
+            deferral = known.of_all(tree.deferred)
+        else:
+            deferral = known.of(tree.keys, tree.deferred)
+        if not tree.deferred:
+            own = Own(defers=deferral.defers)
+            for map_id, _, key, written in transaction.writes.entries():
+                schema = self._core.store(map_id, 0).schema
+                if schema.foreign_keys or schema.children:
+                    own.entries.setdefault(map_id, {})[key] = written.row
+                    if written.row is None or not written.keeps:
+                        own.changed.setdefault(map_id, []).append(key)
+            if own.changed:
+                at = await self._sessions.read_at(transaction)
+                await self._foreign_keys.check(own, at)
+        transaction.defers(deferral)
 
     async def _hold(
         self, statement: Statement, transaction: OpenTransaction, found: Followed, at: int

@@ -324,10 +324,11 @@ class SessionParser(TokenReader):
 
     def _constraints(self) -> SetConstraintsTree:
         names = None if self.accept("all") else self.listed(self.map_name)
-        if not self.accept("deferred"):
+        deferred = self.accept("deferred")
+        if not deferred:
             self.expect("immediate", hint="Write DEFERRED or IMMEDIATE.")
         self.end()
-        return SetConstraintsTree(names)
+        return SetConstraintsTree(names, deferred)
 
     def _listen(self) -> ListenTree:
         channel = self.name()

@@ -102,10 +102,12 @@ class NotifyTree:
 
 @dataclass(frozen=True, slots=True)
 class SetConstraintsTree:
-    """SET CONSTRAINTS; ``names`` None: ALL. All constraints are checked at once, and none can be
-    deferred."""
+    """SET CONSTRAINTS; ``names`` None: ALL."""
 
     names: tuple[Name, ...] | None
+    deferred: bool
+    keys: frozenset[tuple[int, str]] = frozenset()
+    """The foreign keys of these names: the map, and the name of the constraint."""
     reads_only: Literal[False] = False
 
 
