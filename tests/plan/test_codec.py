@@ -93,6 +93,22 @@ def test_nan_and_aggregates() -> None:
     assert repr(decode(encode(call))) == repr(call)
 
 
+def test_fields_with_their_defaults_are_left_out_at_the_end() -> None:
+    """A field that a later release appends does not stand in plans that do not use it."""
+    column = ColumnRef(BIGINT, 0, "a")
+    plain, used = SortKey(column), SortKey(column, False, True)
+    node = json.loads(encode(plain))[1][-1]
+    assert (node[0], len(node)) == ("SortKey", 2)
+    assert len(json.loads(encode(used))[1][-1]) == 4
+    assert (decode(encode(plain)), decode(encode(used))) == (plain, used)
+    version, nodes, root = json.loads(encode(plain))
+    for more in ([False], [False, False]):  # as a release writes that leaves none out
+        written = json.dumps([version, [*nodes[:-1], node + more], root])
+        assert decode(written.encode()) == plain
+    with pytest.raises(ProtocolError, match="SortKey has 3 fields, found 4"):
+        decode(json.dumps([version, [*nodes[:-1], [*node, False, False, 1]], root]).encode())
+
+
 def test_types_are_written_once() -> None:
     many = Call(BIGINT, "+", tuple(ColumnRef(BIGINT, i, "x") for i in range(100)))
     assert encode(many).count(b"SqlType") == 1

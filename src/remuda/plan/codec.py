@@ -2,8 +2,10 @@
 
 The text is ``[version, nodes]``. A node is ``[tag, field, ...]`` and comes after the nodes that it
 refers to; equal nodes are written once (types and columns recur everywhere); the last node is the
-value. A field is a JSON scalar, ``[n]`` (node n), ``["t", ...]`` (tuple), ``["b", base64]`` (bytes)
-or ``["f", text]`` (a float that JSON has no number for).
+value. The last fields of a node are left out where they have their defaults, so a field that a
+release appends, with a default, changes nothing for plans that do not use it. A field is a JSON
+scalar, ``[n]`` (node n), ``["t", ...]`` (tuple), ``["b", base64]`` (bytes) or ``["f", text]`` (a
+float that JSON has no number for).
 """
 
 from __future__ import annotations
@@ -12,7 +14,7 @@ import base64
 import binascii
 import json
 import math
-from dataclasses import fields
+from dataclasses import MISSING, fields
 from enum import Enum
 from typing import Any
 
@@ -73,6 +75,14 @@ _ENUMS: tuple[type[Enum], ...] = (
 )
 
 _FIELDS: dict[type, tuple[str, ...]] = {t: tuple(f.name for f in fields(t)) for t in _DATACLASSES}
+_DEFAULTS: dict[type, tuple[object, ...]] = {
+    t: tuple(f.default for f in fields(t)) for t in _DATACLASSES
+}
+_LEAST: dict[type, int] = {
+    t: max((place for place, one in enumerate(defaults, 1) if one is MISSING), default=0)
+    for t, defaults in _DEFAULTS.items()
+}
+"""How many fields a node has at least: those up to the last one without a default."""
 _SCALARS = frozenset({type(None), int, bool, str})
 """Types of values that JSON has, too."""
 _CLASS_BY_TAG: dict[str, type] = {t.__name__: t for t in _DATACLASSES}
@@ -136,9 +146,12 @@ class _Writer:
             return place
         if kind in _FIELDS:
             node: list[Any] = [kind.__name__]
-            for name in _FIELDS[kind]:
-                item = getattr(value, name)
-                node.append(item if type(item) in _SCALARS else self.write(item))
+            items = [getattr(value, name) for name in _FIELDS[kind]]
+            least, defaults = _LEAST[kind], _DEFAULTS[kind]
+            while len(items) > least and items[-1] is defaults[len(items) - 1]:
+                items.pop()
+            for item in items:
+                node.append(item if type(item) in _SCALARS else self.write(item))  # noqa: PERF401 (a frame less)
         elif isinstance(value, Enum) and kind in _ENUMS:
             node = [kind.__name__, value.name]
         else:
@@ -178,7 +191,7 @@ def _decode_node(node: object, done: list[object]) -> object:
                 raise ProtocolError(f"a plan names {tag}.{name}, which does not exist") from None
         case [str(tag), *values] if tag in _CLASS_BY_TAG:
             cls = _CLASS_BY_TAG[tag]
-            if len(values) != len(_FIELDS[cls]):
+            if not _LEAST[cls] <= len(values) <= len(_FIELDS[cls]):
                 raise ProtocolError(f"{tag} has {len(_FIELDS[cls])} fields, found {len(values)}")
             return cls(*[_decode_field(value, done) for value in values])
     raise ProtocolError(f"a plan contains an unknown node: {str(node)[:80]}")
