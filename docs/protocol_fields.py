@@ -462,6 +462,8 @@ _COMMON: Final = {
     "Member": {
         "number": "number that no other member of the cluster ever has",
         "uuid": "chosen by the process at its start",
+        "release": "which it runs",
+        "version_max": "the last of them",
         "host": "where it listens",
         "user_port": "port of the user channel",
         "control_port": "port of the control channel",

@@ -128,7 +128,8 @@ members: member int, uuid text, host text, user_port int, control_port int, data
     queries int, fragments int, clients int, jobs int, catalog_version bigint,
     memory_held bigint, memory_limit bigint, memory_peak bigint, spilled bigint, queued int,
     labels text, storage_held bigint, storage_limit bigint, writes_refused bigint,
-    internal_errors bigint
+    internal_errors bigint, release text, oldest_version int, newest_version int,
+    cluster_version int
 partitions: partition int, member int, live bool, backups text, state text, emptied_in_view bigint,
     generation int, awaited text, cause text
 maps: name text, map_id bigint, version bigint, kind text, columns int, key text,

@@ -7,6 +7,7 @@ import re
 from dataclasses import replace
 
 from remuda.cluster.assignment import first_view
+from remuda.cluster.versions import require_common
 from remuda.datatypes.view import MemberInfo, View
 from remuda.errors import InvalidDefinition, MemberUnavailable
 
@@ -29,9 +30,10 @@ class Founding:
     def join(self, cluster: str, member: MemberInfo) -> MemberInfo:
         """The member with a number for its place, which may change until all are here; one that
         asks again (its answer was lost) has the same place. Raises InvalidDefinition (another
-        cluster), MemberUnavailable (no place left)."""
+        cluster), VersionMismatch, MemberUnavailable (no place left)."""
         if cluster != self.cluster:
             raise InvalidDefinition(f'this is cluster "{self.cluster}", not "{cluster}"')
+        require_common([*(each for each in self.members if each.uuid != member.uuid), member])
         for index, known in enumerate(self.members):
             if known.uuid == member.uuid:
                 self.members[index] = replace(member, number=known.number)

@@ -15,7 +15,7 @@ member without a majority neither serves (its lease runs out) nor gets another v
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from remuda.cluster import agreement as ag
@@ -123,6 +123,14 @@ class LeaveAsked:
 
 
 @dataclass(frozen=True, slots=True)
+class VersionAsked:
+    """The cluster is to work in ``version``, once every member does. Ask again until a view says
+    so."""
+
+    version: int
+
+
+@dataclass(frozen=True, slots=True)
 class PlaceAsked:
     """Copies of partitions are complete, or are to go: ask again until a view says so."""
 
@@ -134,7 +142,7 @@ class Tick:
     """Time has passed: call several times per interval."""
 
 
-Asked = JoinAsked | LeaveAsked | PlaceAsked
+Asked = JoinAsked | LeaveAsked | PlaceAsked | VersionAsked
 Joiner = JoinAsked | Met | NotMet
 Heard = Beat | BeatAnswer | Unreachable | Reached | ag.HeardOf | ag.Received
 Event = Heard | Asked | Joiner | Tick
@@ -228,6 +236,7 @@ class _Known:
 class _Wishes:
     leaving: dict[int, int] = field(default_factory=dict)
     places: dict[int, Placement] = field(default_factory=dict)
+    version: int = 0
 
 
 class Membership:
@@ -364,10 +373,8 @@ class Membership:
                 return []
             case JoinAsked() | Met() | NotMet():
                 return self._on_joiner(now, event)
-            case LeaveAsked():
-                return self._on_leave(now, event)
-            case PlaceAsked(places):
-                return self._on_place(now, places)
+            case LeaveAsked() | PlaceAsked() | VersionAsked():
+                return self._on_asked(now, event)
             case ag.HeardOf():
                 return self._agree(now, event)
             case ag.Received(sender, message):
@@ -469,6 +476,15 @@ class Membership:
     def _reached(self) -> list[int]:
         return [number for number in self.view.by_number if number not in self.suspected]
 
+    def _on_asked(self, now: float, event: LeaveAsked | PlaceAsked | VersionAsked) -> list[Effect]:
+        match event:
+            case LeaveAsked():
+                return self._on_leave(now, event)
+            case PlaceAsked(places):
+                return self._on_place(now, places)
+            case VersionAsked():
+                return self._on_version(now, event)
+
     def _on_leave(self, now: float, event: LeaveAsked) -> list[Effect]:
         member = event.member
         if member not in self.view.by_number:
@@ -487,6 +503,15 @@ class Membership:
         if oldest != self.me:
             return [PassOn(oldest, PlaceAsked(fitting))]
         self._wishes.places.update((place.partition, place) for place in fitting)
+        return self._wish(now)
+
+    def _on_version(self, now: float, event: VersionAsked) -> list[Effect]:
+        if not self.member or event.version <= self.view.version:
+            return []
+        oldest = self._oldest()
+        if oldest != self.me:
+            return [PassOn(oldest, event)]
+        self._wishes.version = event.version
         return self._wish(now)
 
     # --- the next view --------------------------------------------------------------------------
@@ -509,15 +534,29 @@ class Membership:
         if without >= self.view.by_number.keys():
             without -= {self.me}  # somebody must be left: the last one need not ask
         members = self.view.by_number
-        joining = self._joiners.admitted(now, members, self._room(without))
+        staying = [info for number, info in members.items() if number not in without]
+        version = self._version(staying)
+        admitted = self._joiners.admitted(now, members, self._room(without))
+        joining = tuple(info for info in admitted if version in info.versions)
         places = tuple(self._wishes.places.values())
-        if not without and not joining and not places:
+        if not without and not joining and not places and version == self.view.version:
             return self._agree(now, ag.Wish(None))
         silent = without | self.suspected.keys()
         rank = sum(n < self.me for n in self.view.by_number if n not in silent)
         leaving = dict(self._wishes.leaving)
         view = self._next_view(self.view, without, joining, places, leaving, causes)
+        view = replace(view, version=version)
         return self._agree(now, ag.Wish(view, rank))
+
+    def _version(self, staying: Sequence[MemberInfo]) -> int:
+        """Of the next view. It never falls: members may have kept what came with it. A wish that
+        a member does not fit is dropped, or the version would rise when that member leaves, at a
+        moment that nobody has chosen."""
+        wanted = self._wishes.version
+        if wanted <= self.view.version or any(wanted not in info.versions for info in staying):
+            self._wishes.version = 0
+            return self.view.version
+        return wanted
 
     def _room(self, without: frozenset[int]) -> int:
         """How many processes the next view may name. If all of them end before they vote, the

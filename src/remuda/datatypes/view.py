@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TypeAlias
 
+from remuda.release import VERSIONS, Versions, __version__
+
 Replicas: TypeAlias = tuple[tuple[int, ...], ...]
 """``Replicas[p]``: the members that keep partition ``p``, the primary first; empty: no member of
 the view has a copy."""
@@ -29,6 +31,9 @@ class MemberInfo:
     """The labels of its place from its configuration: (name, value), by name."""
     former: int = 0
     """The number that it had when it wrote the folder with which it joined; 0: there was none."""
+    release: str = __version__
+    versions: Versions = VERSIONS
+    """The versions of the cluster in which it works."""
 
     def __str__(self) -> str:
         return f"member {self.number} ({self.host}:{self.user_port})"
@@ -85,6 +90,8 @@ class View:
     """The last members that views had no more, and why: (number, cause), the latest last."""
     away: tuple[Away, ...] = ()
     """The last members that left and are expected back, the latest last."""
+    version: int = VERSIONS.lowest
+    """The version of the cluster: no member sends or keeps what came with a later one."""
 
     @cached_property
     def by_number(self) -> dict[int, MemberInfo]:

@@ -25,6 +25,7 @@ from remuda.member.state.log import fields
 from remuda.member.upkeep import Upkeep
 from remuda.rpc import codec, server
 from remuda.rpc.connection import ChannelKind
+from remuda.rpc.handshake import native_version
 from remuda.rpc.messages import control_pb2, data_pb2, user_pb2
 from remuda.rpc.transport import Channel
 from remuda.world import World
@@ -210,6 +211,7 @@ class Member(Rooms):
             supported_methods=self._user_routes.supported,
             arrow_results=True,
             member=self.core.number,
+            native_version=native_version(self.core.view.version),
         )
 
     def _greet_control(self, hello: Message) -> Message:

@@ -34,6 +34,7 @@ from remuda.errors import (
     RemudaError,
     from_report,
 )
+from remuda.release import Versions
 from remuda.rpc import type_codec
 from remuda.rpc.messages import common_pb2, user_pb2
 
@@ -412,6 +413,9 @@ def encode_member(member: MemberInfo) -> common_pb2.Member:
         data_port=member.data_port,
         labels=[common_pb2.Label(name=name, value=value) for name, value in member.labels],
         former=member.former or None,
+        release=member.release,
+        version_min=member.versions.lowest,
+        version_max=member.versions.highest,
     )
 
 
@@ -432,6 +436,8 @@ def decode_member(message: common_pb2.Member) -> MemberInfo:
         data_port=message.data_port,
         labels=tuple((label.name, label.value) for label in message.labels),
         former=message.former,
+        release=message.release,
+        versions=Versions(message.version_min, message.version_max),
     )
 
 
@@ -460,6 +466,7 @@ def encode_view(view: View) -> common_pb2.View:
             )
             for each in view.away
         ],
+        version=view.version,
     )
 
 
@@ -482,6 +489,7 @@ def decode_view(message: common_pb2.View) -> View:
             Away(decode_member(each.member), each.until, tuple(each.partitions))
             for each in message.away
         ),
+        version=message.version,
     )
 
 

@@ -25,10 +25,15 @@ from remuda.errors import (
     VersionMismatch,
 )
 from remuda.limits import MEMBER_HEARTBEAT_TIMEOUT, USER_HEARTBEAT_TIMEOUT
+from remuda.release import VERSIONS, Versions, __version__
 from remuda.rpc.codec import decode_error, encode_error
 from remuda.rpc.messages import control_pb2, data_pb2, user_pb2
 
 _PORT_HINT = "Check the port: user, control and data channels have ports of their own."
+_RELEASES_HINT = (
+    "A release works together with the one before it and the one after it (docs/upgrade.md): run"
+    " neighbouring releases on both sides."
+)
 _OF_USERS = (user_pb2.UserToBitHandshake, user_pb2.BitToUserHandshake)
 HANDSHAKE_TYPE = 0
 ACK_TYPE = 1
@@ -48,23 +53,6 @@ class ChannelKind(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Versions:
-    """The protocol versions that this side speaks, both ends included."""
-
-    lowest: int
-    highest: int
-
-    def __str__(self) -> str:
-        if self.lowest == self.highest:
-            return f"version {self.highest}"
-        return f"versions {self.lowest} to {self.highest}"
-
-    def meets(self, other: Versions) -> bool:
-        """Whether there is a version that both speak."""
-        return self.lowest <= other.highest and other.lowest <= self.highest
-
-
-@dataclass(frozen=True, slots=True)
 class ChannelProtocol:
     """The differences of the channels on the wire."""
 
@@ -77,6 +65,16 @@ class ChannelProtocol:
     heartbeat_timeout: float
 
 
+BEFORE_VERSIONS = 105
+"""The protocol version of members, and of Remuda's own messages for clients, is the version of the
+cluster and this number: the channels of members had numbers up to 106 before there was one. Drill's
+are 3 and 4, so that neither takes the other in."""
+
+
+def _on_the_wire(versions: Versions) -> Versions:
+    return Versions(versions.lowest + BEFORE_VERSIONS, versions.highest + BEFORE_VERSIONS)
+
+
 PROTOCOLS = {
     # Drill's clients send version 5 and require it back.
     ChannelKind.USER: ChannelProtocol(
@@ -87,11 +85,10 @@ PROTOCOLS = {
         user_pb2.BitToUserHandshake,
         USER_HEARTBEAT_TIMEOUT,
     ),
-    # Members speak our own dialect: far from Drill's 3 and 4, so that neither takes the other in.
     ChannelKind.CONTROL: ChannelProtocol(
         ChannelKind.CONTROL,
         user_pb2.BIT_CONTROL,
-        Versions(106, 106),
+        _on_the_wire(VERSIONS),
         control_pb2.ControlHandshake,
         control_pb2.ControlHandshake,
         MEMBER_HEARTBEAT_TIMEOUT,
@@ -99,14 +96,14 @@ PROTOCOLS = {
     ChannelKind.DATA: ChannelProtocol(
         ChannelKind.DATA,
         user_pb2.BIT_DATA,
-        Versions(100, 100),
+        _on_the_wire(VERSIONS),
         data_pb2.BitClientHandshake,
         data_pb2.BitServerHandshake,
         MEMBER_HEARTBEAT_TIMEOUT,
     ),
 }
 
-NATIVE = Versions(2, 2)
+NATIVE = _on_the_wire(VERSIONS)
 """Of Remuda's own messages on the user channel."""
 
 _STATUS_ERRORS: dict[int, type[RemudaError]] = {
@@ -233,8 +230,15 @@ def _set_versions(protocol: ChannelProtocol, message: Message) -> None:
     message.rpc_version = protocol.versions.highest  # type: ignore[attr-defined]
     message.rpc_version_min = protocol.versions.lowest  # type: ignore[attr-defined]
     if isinstance(message, _OF_USERS):
-        message.native_version = NATIVE.highest
+        given = message.native_version or NATIVE.highest  # a member's: that of its cluster
+        message.native_version = min(given, NATIVE.highest)
         message.native_version_min = NATIVE.lowest
+
+
+def native_version(version: int) -> int:
+    """The version of Remuda's own messages that a member of such a cluster tells clients: it may
+    pass their requests on to members that know nothing later."""
+    return version + BEFORE_VERSIONS
 
 
 def _check_versions(protocol: ChannelProtocol, message: Message, who: str) -> None:
@@ -244,18 +248,32 @@ def _check_versions(protocol: ChannelProtocol, message: Message, who: str) -> No
     theirs, ours = Versions(lowest, highest), protocol.versions
     if not theirs.meets(ours):
         raise VersionMismatch(
-            f"{who} speaks {theirs} of the {protocol.kind.value} protocol, this side {ours}",
-            hint="Run the same release of Remuda on both sides. Clients, members and data have a "
-            "port each (31010, 31011, 31012): it may also be the wrong one.",
+            f"{who}{_release_of(message)} speaks {theirs} of the {protocol.kind.value} protocol,"
+            f" this side (release {__version__}) {ours}",
+            hint=f"{_RELEASES_HINT} Clients, members and data have a port each (31010, 31011,"
+            " 31012): it may also be the wrong one.",
         )
     if isinstance(message, _OF_USERS) and message.HasField("native_version"):
         lowest = message.native_version_min or message.native_version
         native = Versions(lowest, message.native_version)
         if not native.meets(NATIVE):
             raise VersionMismatch(
-                f"{who} speaks {native} of Remuda's own messages for clients, this side {NATIVE}",
-                hint="Run the same release of Remuda on both sides.",
+                f"{who}{_release_of(message)} speaks {native} of Remuda's own messages for clients,"
+                f" this side (release {__version__}) {NATIVE}",
+                hint=_RELEASES_HINT,
             )
+
+
+def _release_of(message: Message) -> str:
+    if isinstance(message, control_pb2.ControlHandshake):
+        release = message.member.release
+    elif isinstance(message, user_pb2.UserToBitHandshake):
+        release = message.client_infos.version
+    elif isinstance(message, user_pb2.BitToUserHandshake):
+        release = message.server_infos.application.removeprefix("Remuda ")
+    else:
+        release = ""
+    return f" (release {release[:40]})" if release else ""
 
 
 def application_of(hello: Message) -> str:

@@ -22,6 +22,7 @@ from remuda.datatypes.values import PhysicalValue
 from remuda.datatypes.view import View
 from remuda.errors import ProtocolError
 from remuda.query.ids import QueryId
+from remuda.release import __version__
 from remuda.rpc import codec, point_encoding, type_codec
 from remuda.rpc.frame import varint
 from remuda.rpc.messages import common_pb2, user_pb2
@@ -170,6 +171,7 @@ def hello(application: str) -> user_pb2.UserToBitHandshake:
     message = user_pb2.UserToBitHandshake(channel=user_pb2.USER, support_listening=True)
     message.properties.properties.add(key=_ARROW_RESULTS, value="arrow")
     message.client_infos.name = "remuda"
+    message.client_infos.version = __version__
     message.client_infos.application = application
     return message
 

@@ -22,8 +22,9 @@ from pathlib import Path
 import google_crc32c
 
 from remuda.datatypes.view import View
-from remuda.errors import DataCorrupted, RemudaError, ResourceError
+from remuda.errors import DataCorrupted, RemudaError, ResourceError, UnknownFormat
 from remuda.formats import FOLDER_STATE
+from remuda.release import VERSIONS, __version__
 from remuda.rpc import codec
 from remuda.rpc.messages import common_pb2
 from remuda.storage.format.segment import Identity
@@ -153,7 +154,7 @@ def decode_state(data: bytes, path: Path) -> FolderState:
         if google_crc32c.value(json.dumps(body, sort_keys=True).encode()) != whole["crc32c"]:
             raise _damaged(path, "its checksum is another one")
         FOLDER_STATE.check(body["format"], str(path))
-        return FolderState(
+        state = FolderState(
             Identity(bytes.fromhex(body["cluster"]), bytes.fromhex(body["member"])),
             body["number"],
             _view_of(body["view"]),
@@ -164,6 +165,15 @@ def decode_state(data: bytes, path: Path) -> FolderState:
         )
     except (KeyError, TypeError, ValueError, IndexError) as problem:
         raise _damaged(path, str(problem)) from problem
+    version = max(state.view.version, state.newest.version)
+    if version > VERSIONS.highest:
+        raise UnknownFormat(
+            f"{path}: the folder belongs to a cluster in version {version}; this release,"
+            f" {__version__}, works in {VERSIONS}",
+            hint="The upgrade of the cluster was finished. Start the member with the release that"
+            " the other members have; the folder is left as it is.",
+        )
+    return state
 
 
 def _damaged(path: Path, why: str) -> DataCorrupted:

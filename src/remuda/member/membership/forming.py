@@ -9,6 +9,7 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 
 from remuda.cluster.joining import Founding
+from remuda.cluster.versions import require_fit
 from remuda.config import split_address
 from remuda.datatypes.view import MemberInfo, View
 from remuda.errors import (
@@ -468,7 +469,7 @@ class Forming:
         self, message: control_pb2.Join, channel: Channel, ask: Callable[[MemberInfo], None]
     ) -> control_pb2.Join:
         """Nothing is kept of a process that this member has not met. ``ask`` wishes for a view with
-        the process. Raises MemberUnavailable, InvalidDefinition, ProtocolError."""
+        the process. Raises MemberUnavailable, InvalidDefinition, ProtocolError, VersionMismatch."""
         core = self._core
         self._require_alike(message)
         info = replace(codec.decode_member(message.member), number=0)
@@ -504,6 +505,7 @@ class Forming:
             if self._recovery is not None:
                 answer.cluster_identity = self._recovery.cluster
             return answer
+        require_fit(info, core.view)
         self._require_no_last_copies(message)
         if len(core.view.members) >= MEMBERS_MAX:
             raise InvalidDefinition(

@@ -12,10 +12,11 @@ new view has the chosen copies alone; backups are made from them afterwards.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from remuda.cluster.decree import majority
+from remuda.cluster.versions import require_common
 from remuda.datatypes.view import MemberInfo, View
 from remuda.errors import DataCorrupted, InvalidDefinition, MemberUnavailable
 from remuda.limits import PARTITIONS
@@ -48,6 +49,11 @@ class Returned:
     @property
     def newest(self) -> int:
         return self.view.number if self.accepted is None else self.accepted.number
+
+    @property
+    def least_version(self) -> int:
+        """The version of the cluster as the folder knows it: it never falls."""
+        return (self.view if self.accepted is None else self.accepted).version
 
 
 def returned(info: MemberInfo, state: control_pb2.LogState) -> Returned:
@@ -89,7 +95,7 @@ class Gathering:
     def join(self, message: control_pb2.Join) -> MemberInfo:
         """The member with the number that it had. Raises MemberUnavailable for a new one, which
         may join when the cluster is there, InvalidDefinition for one of another cluster,
-        DataCorrupted for one that was refused."""
+        DataCorrupted for one that was refused, VersionMismatch."""
         if not message.HasField("log"):
             raise MemberUnavailable(
                 f"the cluster starts again from its logs: {self.progress()}",
@@ -105,6 +111,9 @@ class Gathering:
         if message.member.uuid in self._refused:
             raise self._refused[message.member.uuid]
         found = returned(codec.decode_member(message.member), message.log)
+        others = [each for number, each in self.here.items() if number != found.info.number]
+        least = max(each.least_version for each in (*others, found))
+        require_common([found.info, *(each.info for each in others)], least)
         self.here[found.info.number] = found
         return found.info
 
@@ -236,7 +245,14 @@ class Gathering:
             former=(),
             away=(),
             last_number=last,
+            version=self._version(members),
         )
+
+    def _version(self, members: Sequence[MemberInfo]) -> int:
+        """That of the folders; folders of a release that is older than the one before these are
+        read as their files allow, and go on in the lowest version that all members have."""
+        known = (each.least_version for each in self.here.values())
+        return max([*known, *(info.versions.lowest for info in members)])
 
     # --- what is in doubt ---------------------------------------------------------------------
 

@@ -286,6 +286,7 @@ class Membership(Wing):
                 members=" ".join(str(number) for number in view.by_number),
                 partitions=len(view.partitions_of(self._core.number)),
                 backups=len(view.backed_up_by(self._core.number)),
+                version=view.version,
                 lost=len(view.lost),
             ),
         )
@@ -307,6 +308,10 @@ class Membership(Wing):
         """Copies that are complete (or are to go) wish to be in the next view; those that no longer
         fit the view are dropped. Ask again until a view shows them."""
         self.step(ms.PlaceAsked(tuple(places)))
+
+    def wish_version(self, version: int) -> None:
+        """Wish for a view with this version of the cluster. Ask again until a view shows it."""
+        self.step(ms.VersionAsked(version))
 
     # --- leaving ------------------------------------------------------------------------------
 

@@ -118,6 +118,8 @@ def encode_wish(wish: ms.Asked, context: common_pb2.Context) -> control_pb2.Memb
             made.join.CopyFrom(codec.encode_member(info))
         case ms.LeaveAsked(member, until):
             made.leave, made.until = member, until
+        case ms.VersionAsked(version):
+            made.version = version
         case ms.PlaceAsked(places):
             for place in places:
                 made.places.add(
@@ -135,6 +137,8 @@ def decode_wish(message: control_pb2.MembershipWish) -> ms.Asked:
         return ms.JoinAsked(codec.decode_member(message.join))
     if message.HasField("leave"):
         return ms.LeaveAsked(message.leave, message.until)
+    if message.HasField("version"):
+        return ms.VersionAsked(message.version)
     return ms.PlaceAsked(
         tuple(
             Placement(

@@ -208,6 +208,8 @@ class SystemRelations:
                     gauges.get("storage_held"), gauges.get("storage_limit"),
                     gauges.get("writes_refused"),
                     gauges.get("internal_errors"),
+                    member.release, member.versions.lowest, member.versions.highest,
+                    core.view.version,
                 )
             )  # fmt: skip
         return rows

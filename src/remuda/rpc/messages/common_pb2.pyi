@@ -357,7 +357,7 @@ class Namespace(_message.Message):
     def __init__(self, name: _Optional[str] = ..., comment: _Optional[str] = ..., oid: _Optional[int] = ...) -> None: ...
 
 class Member(_message.Message):
-    __slots__ = ("number", "uuid", "host", "user_port", "control_port", "data_port", "labels", "former")
+    __slots__ = ("number", "uuid", "host", "user_port", "control_port", "data_port", "labels", "former", "release", "version_min", "version_max")
     NUMBER_FIELD_NUMBER: _ClassVar[int]
     UUID_FIELD_NUMBER: _ClassVar[int]
     HOST_FIELD_NUMBER: _ClassVar[int]
@@ -366,6 +366,9 @@ class Member(_message.Message):
     DATA_PORT_FIELD_NUMBER: _ClassVar[int]
     LABELS_FIELD_NUMBER: _ClassVar[int]
     FORMER_FIELD_NUMBER: _ClassVar[int]
+    RELEASE_FIELD_NUMBER: _ClassVar[int]
+    VERSION_MIN_FIELD_NUMBER: _ClassVar[int]
+    VERSION_MAX_FIELD_NUMBER: _ClassVar[int]
     number: int
     uuid: str
     host: str
@@ -374,7 +377,10 @@ class Member(_message.Message):
     data_port: int
     labels: _containers.RepeatedCompositeFieldContainer[Label]
     former: int
-    def __init__(self, number: _Optional[int] = ..., uuid: _Optional[str] = ..., host: _Optional[str] = ..., user_port: _Optional[int] = ..., control_port: _Optional[int] = ..., data_port: _Optional[int] = ..., labels: _Optional[_Iterable[_Union[Label, _Mapping]]] = ..., former: _Optional[int] = ...) -> None: ...
+    release: str
+    version_min: int
+    version_max: int
+    def __init__(self, number: _Optional[int] = ..., uuid: _Optional[str] = ..., host: _Optional[str] = ..., user_port: _Optional[int] = ..., control_port: _Optional[int] = ..., data_port: _Optional[int] = ..., labels: _Optional[_Iterable[_Union[Label, _Mapping]]] = ..., former: _Optional[int] = ..., release: _Optional[str] = ..., version_min: _Optional[int] = ..., version_max: _Optional[int] = ...) -> None: ...
 
 class Label(_message.Message):
     __slots__ = ("name", "value")
@@ -391,7 +397,7 @@ class Replicas(_message.Message):
     def __init__(self, members: _Optional[_Iterable[int]] = ...) -> None: ...
 
 class View(_message.Message):
-    __slots__ = ("number", "members", "replicas", "last_number", "backups", "emptied", "missing", "former", "generations", "departed", "away")
+    __slots__ = ("number", "members", "replicas", "last_number", "backups", "emptied", "missing", "former", "generations", "departed", "away", "version")
     NUMBER_FIELD_NUMBER: _ClassVar[int]
     MEMBERS_FIELD_NUMBER: _ClassVar[int]
     REPLICAS_FIELD_NUMBER: _ClassVar[int]
@@ -403,6 +409,7 @@ class View(_message.Message):
     GENERATIONS_FIELD_NUMBER: _ClassVar[int]
     DEPARTED_FIELD_NUMBER: _ClassVar[int]
     AWAY_FIELD_NUMBER: _ClassVar[int]
+    VERSION_FIELD_NUMBER: _ClassVar[int]
     number: int
     members: _containers.RepeatedCompositeFieldContainer[Member]
     replicas: _containers.RepeatedCompositeFieldContainer[Replicas]
@@ -414,7 +421,8 @@ class View(_message.Message):
     generations: _containers.RepeatedCompositeFieldContainer[Generation]
     departed: _containers.RepeatedCompositeFieldContainer[Departed]
     away: _containers.RepeatedCompositeFieldContainer[Away]
-    def __init__(self, number: _Optional[int] = ..., members: _Optional[_Iterable[_Union[Member, _Mapping]]] = ..., replicas: _Optional[_Iterable[_Union[Replicas, _Mapping]]] = ..., last_number: _Optional[int] = ..., backups: _Optional[int] = ..., emptied: _Optional[_Iterable[_Union[Emptied, _Mapping]]] = ..., missing: _Optional[_Iterable[_Union[Missing, _Mapping]]] = ..., former: _Optional[_Iterable[_Union[Member, _Mapping]]] = ..., generations: _Optional[_Iterable[_Union[Generation, _Mapping]]] = ..., departed: _Optional[_Iterable[_Union[Departed, _Mapping]]] = ..., away: _Optional[_Iterable[_Union[Away, _Mapping]]] = ...) -> None: ...
+    version: int
+    def __init__(self, number: _Optional[int] = ..., members: _Optional[_Iterable[_Union[Member, _Mapping]]] = ..., replicas: _Optional[_Iterable[_Union[Replicas, _Mapping]]] = ..., last_number: _Optional[int] = ..., backups: _Optional[int] = ..., emptied: _Optional[_Iterable[_Union[Emptied, _Mapping]]] = ..., missing: _Optional[_Iterable[_Union[Missing, _Mapping]]] = ..., former: _Optional[_Iterable[_Union[Member, _Mapping]]] = ..., generations: _Optional[_Iterable[_Union[Generation, _Mapping]]] = ..., departed: _Optional[_Iterable[_Union[Departed, _Mapping]]] = ..., away: _Optional[_Iterable[_Union[Away, _Mapping]]] = ..., version: _Optional[int] = ...) -> None: ...
 
 class Away(_message.Message):
     __slots__ = ("member", "until", "partitions")

@@ -629,18 +629,20 @@ class Placement(_message.Message):
     def __init__(self, partition: _Optional[int] = ..., before: _Optional[_Iterable[int]] = ..., after: _Optional[_Iterable[int]] = ..., generation: _Optional[int] = ..., donor: _Optional[int] = ...) -> None: ...
 
 class MembershipWish(_message.Message):
-    __slots__ = ("context", "join", "leave", "until", "places")
+    __slots__ = ("context", "join", "leave", "until", "places", "version")
     CONTEXT_FIELD_NUMBER: _ClassVar[int]
     JOIN_FIELD_NUMBER: _ClassVar[int]
     LEAVE_FIELD_NUMBER: _ClassVar[int]
     UNTIL_FIELD_NUMBER: _ClassVar[int]
     PLACES_FIELD_NUMBER: _ClassVar[int]
+    VERSION_FIELD_NUMBER: _ClassVar[int]
     context: _common_pb2.Context
     join: _common_pb2.Member
     leave: int
     until: int
     places: _containers.RepeatedCompositeFieldContainer[Placement]
-    def __init__(self, context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., join: _Optional[_Union[_common_pb2.Member, _Mapping]] = ..., leave: _Optional[int] = ..., until: _Optional[int] = ..., places: _Optional[_Iterable[_Union[Placement, _Mapping]]] = ...) -> None: ...
+    version: int
+    def __init__(self, context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., join: _Optional[_Union[_common_pb2.Member, _Mapping]] = ..., leave: _Optional[int] = ..., until: _Optional[int] = ..., places: _Optional[_Iterable[_Union[Placement, _Mapping]]] = ..., version: _Optional[int] = ...) -> None: ...
 
 class CatalogChange(_message.Message):
     __slots__ = ("context", "create", "drop", "edits")
