@@ -77,6 +77,8 @@ CLUSTER: Final = (
      "ALTER CLUSTER ACCEPT LOST PARTITIONS"),
     ("a member gives everything away and leaves; back when it has begun to: docs/operate.md",
      "ALTER CLUSTER DRAIN MEMBER 2"),
+    ("the cluster works in the version of its members' release from now on: docs/upgrade.md",
+     "ALTER CLUSTER FINISH UPGRADE"),
     ("all members forget the sums of sys.statement_statistics: docs/operate.md",
      "ALTER CLUSTER RESET STATEMENT STATISTICS"),
     ("the same as a call; pg_stat_statements_reset() is another name",

@@ -26,6 +26,7 @@ _COMMANDS = {
     "user": ("remuda.cli.user_command", "users and their roles"),
     "queries": ("remuda.cli.queries_command", "show what runs, and cancel it"),
     "cluster": ("remuda.cli.cluster_command", "accept the loss of partitions"),
+    "upgrade": ("remuda.cli.upgrade_command", "show, or finish, the upgrade to a newer release"),
     "drain": ("remuda.cli.drain_command", "have a member leave in order"),
     "log-level": ("remuda.cli.log_level_command", "show or change the level of members' logs"),
     "snapshot": ("remuda.cli.snapshot_command", "make, verify and restore snapshots"),

@@ -179,7 +179,6 @@ class Rooms:
             keys=self.open.keys,
             advisory=self.advisory,
             notifications=self.notifications,
-            leave=core.departure.drain,
             accept_lost=self.lost.accept,
             reading=self.reading,
         )

@@ -66,6 +66,7 @@ from remuda.sql.trees.cluster import (
     AcceptLossTree,
     CancelTree,
     DrainTree,
+    FinishUpgradeTree,
     LogLevelTree,
     ResetStatementsTree,
 )
@@ -307,7 +308,13 @@ def _bind_other(context: Context, parsed: ParsedStatement) -> BoundStatement:
 
 def _bind_for_cluster(context: Context, parsed: ParsedStatement) -> BoundStatement:
     match parsed.tree:
-        case AcceptLossTree() | DrainTree() | ResetStatementsTree() | LogLevelTree() as tree:
+        case (
+            AcceptLossTree()
+            | DrainTree()
+            | FinishUpgradeTree()
+            | ResetStatementsTree()
+            | LogLevelTree()
+        ) as tree:
             return ClusterStatement(tree)
         case CancelTree() as tree:
             return CancelStatement(tree)

@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable
 
 from remuda.client.operations.activity import (
     CLIENTS,
+    FINISH_UPGRADE,
     LOCK_WAITS,
     LOCKS,
     LOG_LEVELS,
@@ -62,3 +63,6 @@ class Activity:
 
     async def drain(self, member: int) -> None:
         await self._rows(drain_text(member))
+
+    async def finish_upgrade(self) -> None:
+        await self._rows(FINISH_UPGRADE)

@@ -20,6 +20,7 @@ CLIENTS: Final = "SELECT * FROM sys.clients ORDER BY member, since"
 LOCKS: Final = "SELECT * FROM sys.locks ORDER BY map, key, granted DESC, since"
 LOG_LEVELS: Final = "SELECT * FROM sys.log_levels ORDER BY member, part"
 LEVELS: Final = ("debug", "info", "warning", "error", "default")
+FINISH_UPGRADE: Final = "ALTER CLUSTER FINISH UPGRADE"
 RESET_STATEMENTS: Final = "ALTER CLUSTER RESET STATEMENT STATISTICS"
 LOCK_WAITS: Final = "SELECT * FROM sys.lock_waits ORDER BY since"
 
@@ -89,6 +90,12 @@ class Activity:
         to. It has left when ``sys.members`` does not show it any more. UndefinedObject, WrongState
         for the last member that stays."""
         self._rows(drain_text(member))
+
+    def finish_upgrade(self) -> None:
+        """Have the cluster work in the version of its members' release (docs/upgrade.md); returns
+        when it does. Members of the release before cannot join any more. WrongState while a member
+        has that release, InsufficientPrivilege."""
+        self._rows(FINISH_UPGRADE)
 
 
 def cancel_query_text(query: str) -> str:

@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from remuda.catalog.users import ALL, Role
 from remuda.cluster.draining import Drain, decided
+from remuda.cluster.versions import to_follow
 from remuda.errors import (
     InvalidText,
     MemberUnavailable,
@@ -45,6 +46,7 @@ from remuda.sql.trees.cluster import (
     CancelTree,
     ClusterTree,
     DrainTree,
+    FinishUpgradeTree,
     LogLevelTree,
     ResetStatementsTree,
 )
@@ -79,14 +81,15 @@ class Control:
         peers: Peers,
         statements: Running,
         sessions: TransactionSessions,
-        leave: Callable[[], None],
+        wish_version: Callable[[int], None],
     ) -> None:
-        """``leave`` has this member leave the cluster in order."""
+        """``wish_version`` wishes for a view with a version of the cluster."""
         self._core = core
         self._peers = peers
         self._statements = statements
         self._sessions = sessions
-        self._leave = leave
+        self._leave = core.departure.drain
+        self._wish_version = wish_version
         self._tuning = Tuning(core, peers)
         self._orders = 0
         """How many members this one has ordered to leave that have not begun to."""
@@ -106,6 +109,8 @@ class Control:
         match tree:
             case DrainTree():
                 await self.drain(statement, tree)
+            case FinishUpgradeTree():
+                await self._finish_upgrade(statement)
             case ResetStatementsTree():
                 await self._tuning.reset_statements(statement.user)
             case LogLevelTree():
@@ -234,6 +239,22 @@ class Control:
                     f"member {member} has begun to leave and is not heard any more",
                     hint="sys.members shows when it has left.",
                 )
+            await asyncio.sleep(_LOOK_EVERY)
+
+    async def _finish_upgrade(self, statement: Statement) -> None:
+        """Have the cluster work in the version of its members; returns when it does here. Raises
+        WrongState while a member does not have it, MemberUnavailable."""
+        core = self._core
+        until = core.world.clock.monotonic() + PATIENCE
+        while (version := to_follow(core.view)) > core.view.version:
+            statement.check()
+            if core.world.clock.monotonic() >= until:
+                raise MemberUnavailable(
+                    f"the members have not agreed on version {version} within {PATIENCE:g} s",
+                    hint="Finish the upgrade again. sys.members shows members that are not"
+                    " reached.",
+                )
+            self._wish_version(version)
             await asyncio.sleep(_LOOK_EVERY)
 
     # --- other members ------------------------------------------------------------------------

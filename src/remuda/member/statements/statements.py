@@ -125,14 +125,13 @@ class Statements(Wing):
         keys: KeyReader,
         advisory: AdvisoryService,
         notifications: Notifications,
-        leave: Callable[[], None],
         accept_lost: Callable[[], Awaitable[int]],
         reading: Offload,
     ) -> None:
-        """``leave`` leaves the cluster in order; ``accept_lost``: see ``LostPartitions.accept``;
-        ``reading`` is where the rows of COPY are read."""
+        """``accept_lost``: see ``LostPartitions.accept``; ``reading`` reads the rows of COPY."""
         self._core = core
-        self.control = self._control = Control(core, peers, self, transactions, leave)
+        wish_version = membership.wish_version
+        self.control = self._control = Control(core, peers, self, transactions, wish_version)
         self._hop = hop
         self._queries = queries
         self._catalog = catalog

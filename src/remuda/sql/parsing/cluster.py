@@ -2,6 +2,7 @@
 
 ALTER CLUSTER ACCEPT LOST PARTITIONS
 ALTER CLUSTER DRAIN MEMBER number
+ALTER CLUSTER FINISH UPGRADE
 ALTER CLUSTER RESET STATEMENT STATISTICS
 ALTER CLUSTER SET LOG LEVEL level [FOR part] [ON MEMBER number]
 CANCEL QUERY 'id'  |  CANCEL TRANSACTION 'id'
@@ -25,6 +26,7 @@ from remuda.sql.trees.cluster import (
     CancelTree,
     ClusterTree,
     DrainTree,
+    FinishUpgradeTree,
     LogLevelTree,
     ResetStatementsTree,
 )
@@ -36,7 +38,8 @@ PRIVILEGES: Final = ("grant", "revoke", "reassign")
 CANCEL: Final = "cancel"
 _ALTERATIONS: Final = (
     "ALTER CLUSTER ACCEPT LOST PARTITIONS, ALTER CLUSTER DRAIN MEMBER number, "
-    "ALTER CLUSTER RESET STATEMENT STATISTICS, ALTER CLUSTER SET LOG LEVEL level"
+    "ALTER CLUSTER FINISH UPGRADE, ALTER CLUSTER RESET STATEMENT STATISTICS, "
+    "ALTER CLUSTER SET LOG LEVEL level"
 )
 _LEVEL_HINT: Final = (
     "ALTER CLUSTER SET LOG LEVEL level [FOR part] [ON MEMBER number]: the levels "
@@ -74,6 +77,9 @@ class ClusterParser(TokenReader):
         self.expect("cluster")
         if self.accept("drain", "member"):
             return self._drain()
+        if self.accept("finish", "upgrade"):
+            self.end()
+            return FinishUpgradeTree()
         if self.accept("reset", "statement", "statistics"):
             self.end()
             return ResetStatementsTree()

@@ -26,6 +26,13 @@ class DrainTree:
 
 
 @dataclass(frozen=True, slots=True)
+class FinishUpgradeTree:
+    """The cluster works in the version of its members' release from now on."""
+
+    reads_only: Literal[False] = False
+
+
+@dataclass(frozen=True, slots=True)
 class ResetStatementsTree:
     """All members forget what sys.statement_statistics has."""
 
@@ -43,7 +50,9 @@ class LogLevelTree:
     reads_only: Literal[False] = False
 
 
-ClusterTree: TypeAlias = AcceptLossTree | DrainTree | ResetStatementsTree | LogLevelTree
+ClusterTree: TypeAlias = (
+    AcceptLossTree | DrainTree | FinishUpgradeTree | ResetStatementsTree | LogLevelTree
+)
 
 
 @dataclass(frozen=True, slots=True)
