@@ -10,6 +10,7 @@ from pathlib import Path
 
 import grimp
 import pytest
+from tests.syntax_trees import syntax_tree
 
 ROOT = Path(__file__).resolve().parents[2]
 SOURCES = sorted(path for path in (ROOT / "src").rglob("*.py") if not path.name.endswith("_pb2.py"))
@@ -52,7 +53,7 @@ SPARK = [
 @pytest.mark.parametrize("path", SPARK, ids=lambda path: path.name)
 def test_spark_connect(path: Path) -> None:
     """Only hosting may rely on classic Spark; elsewhere ``getattr`` asks whether it is there."""
-    tree = ast.parse(path.read_text(encoding="utf-8"))
+    tree = syntax_tree(path.read_text(encoding="utf-8"))
     found = [node for node in ast.walk(tree) if isinstance(node, ast.Attribute)]
     assert [node.lineno for node in found if node.attr in CLASSIC_ONLY] == []
 
@@ -74,7 +75,7 @@ def test_tidy(path: Path) -> None:
     most = CATALOGUE_LINES_MAX if path in CATALOGUES else FILE_LINES_MAX
     assert lines <= most, f"{lines} lines: is there more than one idea in it?"
     assert path.stem not in FORBIDDEN_NAMES, "name it for what it does"
-    tree = ast.parse(text)
+    tree = syntax_tree(text)
     for node in ast.walk(tree):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             length = (node.end_lineno or node.lineno) - node.lineno + 1

@@ -13,6 +13,7 @@ import pytest
 from file_costs import read_costs
 from imports_of_tests import TESTS, every_test_file
 from near_tests import ROOT, near_tests
+from tests.syntax_trees import syntax_tree
 from unit_tier import OUTSIDE, UnitGuard, forbidden_imports, in_unit_tier
 
 UNIT_FILES = [file for file in every_test_file() if in_unit_tier(file)]
@@ -90,7 +91,9 @@ def test_a_page_has_no_near_tests() -> None:
 def sleeps(file: Path) -> int:
     """Calls of a function named sleep with another time than the constant 0."""
     calls = [
-        node for node in ast.walk(ast.parse(file.read_text("utf-8"))) if isinstance(node, ast.Call)
+        node
+        for node in ast.walk(syntax_tree(file.read_text("utf-8")))
+        if isinstance(node, ast.Call)
     ]
     named = [
         call

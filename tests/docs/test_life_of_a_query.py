@@ -11,6 +11,8 @@ import re
 from functools import cache
 from pathlib import Path
 
+from tests.syntax_trees import syntax_tree
+
 ROOT = Path(__file__).resolve().parents[2]
 SOURCE = ROOT / "src" / "remuda"
 PAGE = (ROOT / "docs" / "life-of-a-query.md").read_text(encoding="utf-8")
@@ -26,7 +28,7 @@ WORDS = re.compile(r"(?<!`)`([^`\n]+)`(?!`)")
 def names(path: Path) -> frozenset[str]:
     """Functions, classes and ``Class.method``s that a file defines."""
     found = set()
-    for node in ast.parse(path.read_text(encoding="utf-8")).body:
+    for node in syntax_tree(path.read_text(encoding="utf-8")).body:
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             found.add(node.name)
         if isinstance(node, ast.ClassDef):

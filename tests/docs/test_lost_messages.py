@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.syntax_trees import syntax_tree
 
 from remuda.rpc.messages import control_pb2, data_pb2, user_pb2
 
@@ -108,11 +109,11 @@ def sent(way: str) -> set[str]:
         if path.name == "peers.py":  # defines them
             continue
         text = path.read_text()
-        here, unseen = sent_by(WAYS[way], ast.parse(text))
+        here, unseen = sent_by(WAYS[way], syntax_tree(text))
         assert not unseen, f"{path.name}, lines {unseen}: which message is sent?"
         kinds |= here
         if way == "asked again":
-            tree = ast.parse(text)
+            tree = syntax_tree(text)
             kinds |= {
                 kind
                 for call in ast.walk(tree)
@@ -153,7 +154,7 @@ def test_the_page_says_how_each_is_sent(way: str) -> None:
 
 def test_a_message_that_is_new_in_the_code_is_seen() -> None:
     """Directly, by a constant, and through a function that passes the kind on."""
-    module = ast.parse(
+    module = syntax_tree(
         "_KIND = RpcType.WISH\n"
         "def one(self): self._peers.send_control(1, RpcType.PARTS, m)\n"
         "def two(self): self._peers.send_control(1, _KIND, m)\n"

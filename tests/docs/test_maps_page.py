@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 
 import pytest
+from tests.syntax_trees import syntax_tree
 
 import remuda.aio
 from remuda.client.blocking.map import Map
@@ -19,7 +20,7 @@ HANDLES = {"accounts", "flights", "sessions", "m"}
 @pytest.mark.parametrize("face", [Map, remuda.aio.Map])
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_programs_use_what_there_is(program: str, face: type) -> None:
-    for node in ast.walk(ast.parse(program)):
+    for node in ast.walk(syntax_tree(program)):
         if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
             assert node.value.id not in HANDLES or hasattr(face, node.attr), node.attr
 

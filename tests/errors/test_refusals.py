@@ -7,6 +7,7 @@ import ast
 from pathlib import Path
 
 import pytest
+from tests.syntax_trees import syntax_tree
 
 ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src" / "remuda"
@@ -22,7 +23,7 @@ def name_of(call: ast.Call) -> str:
 def refusals(path: Path) -> list[tuple[ast.Call, bool]]:
     """The calls that make a NotSupported, and whether each gives a hint."""
     found = []
-    for call in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for call in ast.walk(syntax_tree(path.read_text(encoding="utf-8"))):
         if not isinstance(call, ast.Call):
             continue
         named = any(keyword.arg == "hint" for keyword in call.keywords)

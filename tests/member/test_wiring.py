@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.syntax_trees import syntax_tree
 
 import remuda.member
 from remuda.config import MemberConfig
@@ -38,7 +39,7 @@ WIRING = {"__init__", "begin", "listen", "serve", "start"}
 @cache
 def declared(kind: type) -> frozenset[str]:
     """The attributes that the methods of a class assign or annotate."""
-    source = ast.parse(Path(inspect.getfile(kind)).read_text(encoding="utf-8"))
+    source = syntax_tree(Path(inspect.getfile(kind)).read_text(encoding="utf-8"))
     (found,) = (
         n for n in ast.walk(source) if isinstance(n, ast.ClassDef) and n.name == kind.__name__
     )
@@ -104,7 +105,7 @@ def test_a_constructed_member_has_every_attribute(rooms: list[Any]) -> None:
 
 def test_a_member_lacks_nothing_that_its_start_could_bring(rooms: list[Any]) -> None:
     """The names of its rooms are all there: ``start`` binds none."""
-    source = ast.parse(inspect.getsource(sys.modules[Member.__module__]))
+    source = syntax_tree(inspect.getsource(sys.modules[Member.__module__]))
     (kind,) = (n for n in source.body if isinstance(n, ast.ClassDef))
     (start,) = (n for n in kind.body if isinstance(n, ast.AsyncFunctionDef) and n.name == "start")
     calls = [n.func for n in ast.walk(start) if isinstance(n, ast.Call)]
@@ -138,7 +139,7 @@ def depth(target: ast.expr) -> tuple[int, str]:
 
 def from_outside(text: str) -> list[str]:
     """Assignments to ``self.other.attribute``, and in ``WIRING`` to ``argument.attribute``."""
-    tree = ast.parse(text)
+    tree = syntax_tree(text)
     found = []
     for function in ast.walk(tree):
         if not isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
