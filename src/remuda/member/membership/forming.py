@@ -351,6 +351,7 @@ class Forming:
     async def _gather(
         self, gathering: Gathering, message: control_pb2.Join, info: MemberInfo, channel: Channel
     ) -> control_pb2.Join:
+        gathering.require_this_cluster(message)  # before its number is compared with others'
         had = message.log.member
         await self._meetings.meet(replace(info, number=had))
         here = gathering.here.get(had)

@@ -92,6 +92,16 @@ class Gathering:
         self._refused: dict[str, DataCorrupted] = {}
         """Processes whose logs are older than what the others know of them."""
 
+    def require_this_cluster(self, message: control_pb2.Join) -> None:
+        """Raises InvalidDefinition for a log of another cluster."""
+        if message.HasField("log") and message.log.cluster_identity != self.cluster:
+            raise InvalidDefinition(
+                "data_dir of the member belongs to another cluster",
+                detail=f"it is of cluster {message.log.cluster_identity.hex()}, this one is "
+                f"{self.cluster.hex()}",
+                hint="Start the member with its own folder, or with an empty one.",
+            )
+
     def join(self, message: control_pb2.Join) -> MemberInfo:
         """The member with the number that it had. Raises MemberUnavailable for a new one, which
         may join when the cluster is there, InvalidDefinition for one of another cluster,
@@ -101,13 +111,7 @@ class Gathering:
                 f"the cluster starts again from its logs: {self.progress()}",
                 hint="A new member may join afterwards.",
             )
-        if message.log.cluster_identity != self.cluster:
-            raise InvalidDefinition(
-                "data_dir of the member belongs to another cluster",
-                detail=f"it is of cluster {message.log.cluster_identity.hex()}, this one is "
-                f"{self.cluster.hex()}",
-                hint="Start the member with its own folder, or with an empty one.",
-            )
+        self.require_this_cluster(message)
         if message.member.uuid in self._refused:
             raise self._refused[message.member.uuid]
         found = returned(codec.decode_member(message.member), message.log)
