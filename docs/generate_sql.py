@@ -271,6 +271,7 @@ FUNCTION_EXAMPLES: Final = {
     **NESTED_FUNCTIONS,
     "current_date": ("current_date",),
     "current_timestamp": ("current_timestamp", "now()"),
+    "statement_timestamp": ("statement_timestamp()",),
 }
 
 AGGREGATE_ARGUMENTS: Final = (INTEGER, BIGINT, decimal(9, 2), REAL, DOUBLE, varchar())
@@ -440,7 +441,7 @@ def _functions() -> Iterable[str]:
     called = sorted((alias, name) for alias, name in ALIASES.items() if name in names | {"%"})
     yield "Other names: " + ", ".join(f"`{alias}` = `{name}`" for alias, name in called) + "."
     yield ""
-    yield "`current_date` and `current_timestamp` are those of the beginning of the statement."
+    yield "`current_date` and `current_timestamp` are those of the beginning of the transaction."
     yield ""
     yield f"Fields of `extract`: {', '.join(EXTRACT_FIELDS)}. Fields of `date_trunc`:"
     yield f"{', '.join(TRUNC_FIELDS)}."
@@ -474,7 +475,8 @@ def _value(text: str) -> tuple[SqlType, object]:
     project = statement.plan
     assert isinstance(project, Project), text
     (expression,) = project.expressions
-    if text.startswith(("current_", "now", "random", "clock_", "setseed", "gen_random")):
+    moments = ("current_", "now", "random", "clock_", "statement_", "setseed", "gen_random")
+    if text.startswith(moments):
         return expression.type, _Moment()
     return expression.type, from_physical(evaluate_constant(expression), expression.type)
 

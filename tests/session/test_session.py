@@ -32,7 +32,7 @@ from remuda.datatypes.sql import (
 from remuda.datatypes.values import PhysicalValue
 from remuda.errors import SqlSyntaxError, UndefinedColumn, UndefinedSetting, WrongParameters
 from remuda.session.client_session import ClientSession
-from remuda.session.parameters import check_count, clock_values, fitted
+from remuda.session.parameters import Moment, check_count, clock_values, fitted
 from remuda.session.planning import (
     CACHED_TEXT_MAX,
     Environment,
@@ -99,7 +99,7 @@ def test_the_moment_of_a_statement_is_a_parameter_of_its_plan() -> None:
     found = query("SELECT current_date, v FROM m WHERE v > ? AND current_date > DATE '2000-01-01'")
     assert found.clock_parameters == ("current_date",)
     assert len(found.parameter_types) == 1
-    assert clock_values(("current_date", "current_timestamp"), 86_400_000_001) == (
+    assert clock_values(("current_date", "current_timestamp"), Moment.of_one(86_400_000_001)) == (
         1,
         86_400_000_001,
     )
@@ -108,12 +108,12 @@ def test_the_moment_of_a_statement_is_a_parameter_of_its_plan() -> None:
 def test_settings_of_the_client_are_parameters_of_a_plan() -> None:
     found = query("SELECT current_setting('TimeZone'), current_setting('a.b', true), v FROM m")
     assert len(found.clock_parameters) == 2
-    assert clock_values(found.clock_parameters, 0) == ("UTC", None)
+    assert clock_values(found.clock_parameters, Moment.of_one(0)) == ("UTC", None)
     session = ClientSession({"a.b": "x"})
-    assert clock_values(found.clock_parameters, 0, session) == ("UTC", "x")
+    assert clock_values(found.clock_parameters, Moment.of_one(0), session) == ("UTC", "x")
     strict = query("SELECT current_setting('a.b') FROM m").clock_parameters
     with pytest.raises(UndefinedSetting):
-        clock_values(strict, 0)
+        clock_values(strict, Moment.of_one(0))
 
 
 def test_the_binder_knows_every_setting() -> None:

@@ -21,7 +21,7 @@ from remuda.execution.evaluate.compile import Compiler, evaluate_constant
 from remuda.plan.expression import Call, Expression, Literal, transform, walk
 from remuda.plan.functions.catalog import STABLE_FUNCTIONS, is_volatile
 from remuda.session.in_zone import parts_in_zone
-from remuda.session.parameters import CLOCK_FUNCTIONS, clock_values
+from remuda.session.parameters import CLOCK_FUNCTIONS, Moment, clock_values
 from remuda.sql.definitions.constraints import default_of
 from remuda.sql.definitions.generated import generation
 
@@ -113,7 +113,8 @@ def default_values(column: Column, rows: int, now_micros: int) -> pa.Array:
 
 
 def _moments(now_micros: int) -> dict[str, PhysicalValue]:
-    return dict(zip(CLOCK_FUNCTIONS, clock_values(CLOCK_FUNCTIONS, now_micros), strict=True))
+    values = clock_values(CLOCK_FUNCTIONS, Moment.of_one(now_micros))
+    return dict(zip(CLOCK_FUNCTIONS, values, strict=True))
 
 
 def at_moment(expression: Expression, moments: dict[str, PhysicalValue]) -> Expression:

@@ -19,6 +19,7 @@ from remuda.rpc.packing import packer
 from remuda.rpc.type_codec import decode_types
 from remuda.session.client_session import ClientSession
 from remuda.session.parameters import (
+    Moment,
     check_count,
     clock_values,
     fitted,
@@ -137,7 +138,7 @@ def compute_of(
 ) -> Compute:
     """``change`` with its parameters, at a moment (UTC). The function raises the DataErrors of the
     expressions; whether a row conforms to the schema is for its caller to check."""
-    parameters = values + clock_values(change.clock_parameters, now_micros, session)
+    parameters = values + clock_values(change.clock_parameters, Moment.of_one(now_micros), session)
     used = sorted({column for part in change.expressions for column in columns_of(part)})
     compiler = Compiler({column: place for place, column in enumerate(used)}, parameters)
     condition = None if change.condition is None else Predicate(change.condition, compiler)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Final, TypeVar
 
 from remuda.datatypes.sql import Kind, SqlType, has_moments
 from remuda.datatypes.texts.text import parse_text
 from remuda.datatypes.times.session_zones import UTC, session_zone
+from remuda.datatypes.timestamp import from_micros
 from remuda.datatypes.values import PhysicalValue, from_physical, to_physical
 from remuda.errors import InputError, UndefinedSetting, WrongParameters
 from remuda.plan.expression import Call, Expression, Literal, Parameter, Subquery
@@ -19,9 +20,27 @@ from remuda.session.settings import setting_of
 
 Plan = TypeVar("Plan", Logical, tuple[Expression, ...])
 CLOCK_FUNCTIONS = (
-    "backend_pid", "current_database", "current_date", "current_timestamp", "current_user"
+    "backend_pid", "current_database", "current_date", "current_timestamp", "current_user",
+    "statement_timestamp", "transaction_number",
 )  # fmt: skip
 _MICROS_PER_DAY = 86_400_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """When a statement runs: microseconds of UTC at which its transaction and it itself began, and
+    the number of the transaction."""
+
+    transaction: int
+    statement: int
+    number: int
+
+    @classmethod
+    def of_one(cls, micros: int) -> Moment:
+        """That of a statement which is its own transaction."""
+        return cls(micros, micros, from_micros(micros))
+
+
 _SETTING: Final = "setting "
 _SETTING_OR_NULL: Final = "setting or null "
 
@@ -114,12 +133,14 @@ def _of_the_moment(expression: Expression) -> str | None:
 
 
 def clock_values(
-    names: Sequence[str], now_micros: int, session: ClientSession = NO_SESSION
+    names: Sequence[str], moment: Moment, session: ClientSession = NO_SESSION
 ) -> tuple[PhysicalValue, ...]:
-    """``now_micros`` is the start of the statement, UTC. Raises UndefinedSetting."""
+    """Raises UndefinedSetting."""
     values: dict[str, PhysicalValue] = {
-        "current_date": now_micros // _MICROS_PER_DAY,
-        "current_timestamp": now_micros,
+        "current_date": moment.transaction // _MICROS_PER_DAY,
+        "current_timestamp": moment.transaction,
+        "statement_timestamp": moment.statement,
+        "transaction_number": moment.number,
         "current_user": session.user,
         "backend_pid": session.pid,
         "current_database": session.database,

@@ -64,7 +64,7 @@ class FewRows:
         assert transaction is not None
         if query.constant is not None:
             moments = query.clock_parameters
-            values += clock_values(moments, statement.started, statement.session)
+            values += clock_values(moments, statement.moment, statement.session)
             rows = constant_rows(query.constant, values)
             return [
                 values_to_array([row[place] for row in rows], column.type)

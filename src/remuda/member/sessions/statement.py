@@ -16,6 +16,7 @@ from remuda.catalog.catalog import Catalog
 from remuda.catalog.temporary import TemporaryTable, TemporaryTables, bytes_of
 from remuda.datatypes.schema import PG_TEMP
 from remuda.datatypes.sql import SqlType
+from remuda.datatypes.timestamp import EXPIRY_MARK, from_micros
 from remuda.datatypes.values import PhysicalValue
 from remuda.errors import (
     NotSupported,
@@ -40,6 +41,7 @@ from remuda.query.ids import QueryId
 from remuda.rpc.client_channel import ClientChannel
 from remuda.rpc.messages import user_pb2
 from remuda.session.client_session import NO_SESSION, ClientSession
+from remuda.session.parameters import Moment
 from remuda.session.planning import (
     Planned,
     PlannedChange,
@@ -307,6 +309,15 @@ class Statement:
     @attempt.setter
     def attempt(self, query: QueryId | None) -> None:
         self.progress.served_by(query)
+
+    @property
+    def moment(self) -> Moment:
+        """When it runs. The clock of a transaction stands still, as in PostgreSQL."""
+        transaction = self.transaction
+        if transaction is not None:
+            return Moment(transaction.started, self.started, transaction.id.began)
+        low = self.query.part2 & EXPIRY_MARK
+        return Moment(self.started, self.started, from_micros(self.started) | low)
 
     def pauses_at(self, place: str) -> bool:
         return self.progress.pauses is not None and self.progress.pauses.holds(place)

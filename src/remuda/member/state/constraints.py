@@ -34,7 +34,7 @@ from remuda.execution.evaluate.decimals import canonical
 from remuda.execution.evaluate.predicate import Predicate
 from remuda.plan.expression import Call, Expression, walk
 from remuda.session.definitions import at_moment
-from remuda.session.parameters import CLOCK_FUNCTIONS, clock_values
+from remuda.session.parameters import CLOCK_FUNCTIONS, Moment, clock_values
 from remuda.sql.definitions.constraints import check_condition
 from remuda.sql.definitions.generated import generation
 from remuda.transaction.own_writes import Row
@@ -134,7 +134,7 @@ class Conditions:
         return pa.RecordBatch.from_arrays(arrays, schema=engine_schema(self.schema))
 
     def _now(self, condition: Expression) -> Expression:
-        moments = clock_values(CLOCK_FUNCTIONS, self._wall_micros())
+        moments = clock_values(CLOCK_FUNCTIONS, Moment.of_one(self._wall_micros()))
         return at_moment(condition, dict(zip(CLOCK_FUNCTIONS, moments, strict=True)))
 
     def _violation(self, check: Check, batch: pa.RecordBatch, row: int) -> ConstraintError:

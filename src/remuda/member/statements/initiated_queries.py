@@ -161,7 +161,7 @@ class Runs:
         page_rows: int,
     ) -> QueryStart:
         parameters = values + clock_values(
-            query.clock_parameters, statement.started, statement.session
+            query.clock_parameters, statement.moment, statement.session
         )
         placed = self._place(statement, query, parameters)
         return QueryStart(

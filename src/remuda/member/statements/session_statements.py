@@ -16,7 +16,6 @@ from remuda.datatypes.sql import NULL, VARCHAR, SqlType
 from remuda.datatypes.values import PhysicalValue
 from remuda.errors import (
     DuplicateStatement,
-    NoActiveTransaction,
     RemudaError,
     SqlSyntaxError,
     UndefinedSetting,
@@ -31,7 +30,7 @@ from remuda.rpc.client_channel import ClientChannel
 from remuda.session.answers import Answer, answer_rows
 from remuda.session.client_session import ClientSession, PreparedText
 from remuda.session.in_zone import parts_in_zone
-from remuda.session.parameters import clock_values, with_clock_parameters
+from remuda.session.parameters import Moment, clock_values, with_clock_parameters
 from remuda.session.planning import Planned
 from remuda.session.settings import SETTINGS, Meaning, checked, setting_of
 from remuda.sql.binder import bind_arguments
@@ -54,6 +53,7 @@ from remuda.sql.trees.session import (
 _CONSTRAINTS_ALONE: Final = Notice(
     "SET CONSTRAINTS can only be used in transaction blocks", "25P01", WARNING
 )
+_LOCAL_ALONE: Final = Notice("SET LOCAL can only be used in transaction blocks", "25P01", WARNING)
 Changed: TypeAlias = tuple[ClientSession, str]
 """The session from now on, and the tag of the statement."""
 
@@ -79,7 +79,7 @@ class Sessions:
         try:
             match tree:
                 case SetTree():
-                    session, tag = self._set(session, tree)
+                    session, tag = self._set(statement, tree)
                     if statement.transaction is not None:
                         statement.transaction.goes_on_with(session)
                     return session, tag
@@ -107,7 +107,8 @@ class Sessions:
         except RemudaError as error:
             raise _located(error, statement, tree) from None
 
-    def _set(self, session: ClientSession, tree: SetTree) -> Changed:
+    def _set(self, statement: Statement, tree: SetTree) -> Changed:
+        session = statement.session
         tag = "RESET" if tree.value is None else "SET"
         if tree.name is None:
             return session.reset(), tag
@@ -115,10 +116,8 @@ class Sessions:
         now = session.value(setting)
         value = None if tree.value is None else checked(setting, tree.value, now)
         if tree.local:
-            raise NoActiveTransaction(
-                "SET LOCAL can only be used in transaction blocks",
-                hint="Outside of BEGIN ... COMMIT write SET without LOCAL.",
-            )
+            statement.progress.notice(_LOCAL_ALONE)
+            return session, tag
         return session.with_value(setting, value), tag
 
     async def _prepare(
@@ -153,7 +152,7 @@ class Sessions:
                 tree,
                 types,
                 catalog,
-                statement.started,
+                statement.moment,
                 meaning=statement.session.meaning,
             )
         except RemudaError as error:
@@ -224,7 +223,7 @@ def _argument_values(
     tree: ExecuteTree,
     types: Sequence[SqlType],
     catalog: Catalog,
-    now_micros: int,
+    moment: Moment,
     *,
     meaning: Meaning,
 ) -> tuple[PhysicalValue, ...]:
@@ -236,7 +235,7 @@ def _argument_values(
     except RemudaError as error:
         raise error.within(text) from error.__cause__
     bound_arguments, clock = with_clock_parameters(bound_arguments, 0)
-    moments = clock_values(clock, now_micros)
+    moments = clock_values(clock, moment)
     return tuple(evaluate_constant(argument, moments) for argument in bound_arguments)
 
 

@@ -137,7 +137,7 @@ class ShortStatements:
             self.core.access.check(statement.user, found)
         if found.clock_parameters:
             moments = found.clock_parameters
-            values += clock_values(moments, statement.started, statement.session)
+            values += clock_values(moments, statement.moment, statement.session)
         pack = found.form.rows.pack
         return list(map(pack, constant_rows(read, values)))
 

@@ -114,7 +114,7 @@ class SparkStatements:
             raise NotOnSpark("a statement with a read timestamp of its own does not run on Spark")
         if len(values) != len(query.parameter_types):
             raise NotOnSpark("a statement without values of its parameters does not run on Spark")
-        clock = clock_values(query.clock_parameters, statement.started, statement.session)
+        clock = clock_values(query.clock_parameters, statement.moment, statement.session)
         return on_spark(
             bound,
             (*values, *clock),

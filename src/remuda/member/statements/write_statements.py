@@ -123,7 +123,7 @@ class KeyedStatements:
         """Have the owner carry it out, as this member is ready. ``answered`` hears of the outcome,
         perhaps before this returns; then ``ended`` must be called."""
         if keyed.clock_parameters:
-            values += clock_values(keyed.clock_parameters, statement.started, statement.session)
+            values += clock_values(keyed.clock_parameters, statement.moment, statement.session)
         if not keyed.draws:
             self._send(statement, keyed, values, answered)
             return

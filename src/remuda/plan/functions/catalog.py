@@ -112,6 +112,7 @@ INTERNAL: Final = (
             "current_user",
             "backend_pid",
             "current_database",
+            "transaction_number",
         }
     )
     | function_arrays.INTERNAL
@@ -145,6 +146,8 @@ STABLE_FUNCTIONS: Final = frozenset(
         "current_timestamp",
         "current_user",
         "session_setting",
+        "statement_timestamp",
+        "transaction_number",
     }
     | {"single_row"}
 )

@@ -174,6 +174,9 @@ FUNCTIONS: Final = (
     ScalarFunction("backend_pid", fixed(INTEGER), NullRule.NEVER, folds=False),
     ScalarFunction("current_database", fixed(VARCHAR), NullRule.NEVER, folds=False),
     ScalarFunction("current_timestamp", fixed(TIMESTAMPTZ), NullRule.NEVER, folds=False),
+    ScalarFunction("statement_timestamp", fixed(TIMESTAMPTZ), NullRule.NEVER,
+                   "when the statement began", folds=False),
+    ScalarFunction("transaction_number", fixed(BIGINT), NullRule.NEVER, folds=False),
     ScalarFunction(
         "session_setting", fixed(VARCHAR, VARCHAR, BOOLEAN), NullRule.OWN, folds=False
     ),
@@ -183,5 +186,4 @@ ALIASES: Final[dict[str, str]] = {
     "now": "current_timestamp",
     "transaction_timestamp": "current_timestamp",
     "date_part": "extract",
-    "statement_timestamp": "current_timestamp",
 }

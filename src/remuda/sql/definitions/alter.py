@@ -79,7 +79,7 @@ from remuda.sql.queries.views import BindQuery, placed, renamed, with_dependents
 from remuda.sql.scope.context import Context
 from remuda.sql.scope.enum_names import resolved
 from remuda.sql.scope.notices import Notice, column_there, not_there
-from remuda.sql.scope.resolution import Place, found_in, place_in
+from remuda.sql.scope.resolution import Place, found_in, place_in, refuse_name_of_index
 from remuda.sql.scope.statements import CatalogStatement, NumbersFrom
 from remuda.sql.trees.syntax import (
     Action,
@@ -212,6 +212,7 @@ def _rename_relation(
     if found_in(context.catalog, place.namespace, new) is not None:
         error = DuplicateMap(f'a map or view of the name "{new}" already exists')
         raise placed(context, error, action.new)
+    refuse_name_of_index(context.catalog, place, action.new)
     what = f'rename "{tree.name.text}"'
     wanted = [edit, *more]
     edits = with_renamed_views(context.catalog, wanted, tree.name.text, new, bind)

@@ -14,7 +14,7 @@ from remuda.datatypes.index import IndexDefinition, IndexedColumn, IndexKind
 from remuda.datatypes.schema import MapSchema
 from remuda.errors import (
     DependentObjects,
-    DuplicateObject,
+    DuplicateMap,
     InvalidDefinition,
     RemudaError,
     TypeMismatch,
@@ -26,6 +26,7 @@ from remuda.sql.definitions.schemas import map_of
 from remuda.sql.scope.context import Context
 from remuda.sql.scope.names import absent_schema
 from remuda.sql.scope.notices import Notice, not_there
+from remuda.sql.scope.resolution import found_in
 from remuda.sql.scope.statements import (
     CatalogStatement,
     CreateIndexStatement,
@@ -52,11 +53,15 @@ def bind_create_index(context: Context, tree: CreateIndexTree) -> CreateIndexSta
     )
     existing = index_in(context, schema.namespace, text)
     if existing is not None and not tree.if_not_exists:
-        raise DuplicateObject(
+        raise DuplicateMap(
             f'index "{text}" exists already',
             position=place.position,
             statement=context.text,
             hint="CREATE INDEX IF NOT EXISTS keeps the existing index.",
+        )
+    if found_in(context.catalog, schema.namespace, text) is not None:
+        raise DuplicateMap(
+            f'relation "{text}" already exists', position=place.position, statement=context.text
         )
     if len(text) > NAME_LENGTH_MAX:
         raise InvalidDefinition(
@@ -223,7 +228,7 @@ def bind_rename_index(context: Context, tree: AlterTree) -> CatalogStatement:
     old, new = tree.name.text, action.new.text
     namespace = schema.namespace
     if index_in(context, namespace, new) is not None or _key_in(context, namespace, new):
-        raise DuplicateObject(
+        raise DuplicateMap(
             f'index "{new}" exists already', position=action.new.position, statement=context.text
         )
     if len(new) > NAME_LENGTH_MAX:

@@ -57,7 +57,7 @@ from remuda.sql.scope.enum_names import resolved
 from remuda.sql.scope.names import absent_schema, known_name, no_repeats
 from remuda.sql.scope.notices import Notice, already_there, not_there
 from remuda.sql.scope.output import project
-from remuda.sql.scope.resolution import Place, found_in
+from remuda.sql.scope.resolution import Place, found_in, refuse_name_of_index
 from remuda.sql.scope.statements import (
     CatalogStatement,
     CreateAsStatement,
@@ -96,6 +96,8 @@ def bind_create(
             hint="CREATE TABLE IF NOT EXISTS keeps the existing map." if kind == "map" else "",
         )
         raise placed(context, error, tree.name)
+    if existing is None:
+        refuse_name_of_index(context.catalog, place, tree.name)
     notices = () if existing is None else (already_there(tree.name.text),)
     source = None
     sequences: list[MapSchema] = []

@@ -43,7 +43,7 @@ from remuda.sql.queries.views import placed
 from remuda.sql.scope.context import Context
 from remuda.sql.scope.names import absent_schema
 from remuda.sql.scope.notices import Notice, already_there, not_there
-from remuda.sql.scope.resolution import Place, found_in, place_in, replaced
+from remuda.sql.scope.resolution import Place, found_in, place_in, refuse_name_of_index, replaced
 from remuda.sql.scope.statements import CatalogReader, CatalogStatement, NumbersFrom
 from remuda.sql.text.lexemes import TokenKind
 from remuda.sql.text.lexer import tokenize
@@ -209,6 +209,7 @@ def _bind_create(context: Context, tree: CreateSequenceTree) -> CatalogStatement
         if tree.if_not_exists:
             return CatalogStatement(tag, catalog.version, (), notices=(already_there(name),))
         raise placed(context, DuplicateMap(f'relation "{name}" already exists'), tree.name)
+    refuse_name_of_index(catalog, place, tree.name)
     _refuse_name(context, tree.clauses)
     options = options_of(context, tree.clauses, None, "bigint", place.full)
     edits: list[Edit] = [PutMap(sequence_schema(place, options))]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from decimal import Decimal
+from typing import Final
 
 from remuda.datatypes.coercion import integer_range
 from remuda.datatypes.sql import (
@@ -37,7 +38,7 @@ from remuda.datatypes.times.intervals import pack, unpack
 from remuda.datatypes.times.zones import Zone
 from remuda.datatypes.values import PhysicalValue
 from remuda.errors import DatetimeOverflow, NumericOverflow
-from remuda.plan.expression import Literal
+from remuda.plan.expression import Call, Cast, Expression, Literal
 
 _INTEGER = re.compile(r"[0-9]+\Z")
 _EXACT = re.compile(r"[0-9]*\.[0-9]*\Z")
@@ -206,3 +207,30 @@ def add_interval(value: PhysicalValue, source: SqlType, months: int, days: int, 
     if not FIRST_TIMESTAMP <= result < END_OF_TIMESTAMPS:
         raise DatetimeOverflow("timestamp out of range")
     return result
+
+
+# --- words that stand for moments --------------------------------------------------------------
+
+_DAYS: Final = {"today": 0, "tomorrow": 1, "yesterday": -1}
+_MOMENTS: Final = frozenset({Kind.DATE, Kind.TIMESTAMP, Kind.TIMESTAMPTZ})
+
+
+def special_moment(text: str, target: SqlType) -> Expression | None:
+    """``DATE 'today'``, ``TIMESTAMP 'now'`` and the like, of type ``target``; None: ``text`` is
+    no such word there. Where PostgreSQL reads the clock when it reads the literal, these are
+    expressions: each execution of a statement has its own moment."""
+    word = text.strip().lower()
+    if target.kind not in _MOMENTS or word not in {"now", "epoch", *_DAYS}:
+        return None
+    if word == "epoch":
+        return Literal(target, 0)
+    today = Call(DATE, "current_date", ())
+    if word == "now":
+        if target == DATE:
+            return today
+        now = Call(TIMESTAMPTZ, "current_timestamp", ())
+        return now if target.kind is Kind.TIMESTAMPTZ else Cast(TIMESTAMP, now)
+    day: Expression = today
+    if _DAYS[word]:
+        day = Call(DATE, "+", (today, Literal(INTEGER, _DAYS[word])))
+    return day if target == DATE else Cast(target, day)

@@ -49,8 +49,7 @@ from remuda.plan.expression import Call, Cast, Expression, Literal, Parameter
 from remuda.plan.functions.catalog import SCALAR_FUNCTIONS, Signature, with_digits, with_exponent
 from remuda.plan.functions.dates import number_signature
 from remuda.sql.expressions.constant_numbers import folded_quotient
-from remuda.sql.expressions.constants import exactly, folded_cast, minimal_decimal
-from remuda.sql.expressions.special_moments import special_moment
+from remuda.sql.expressions.constants import exactly, folded_cast, minimal_decimal, special_moment
 from remuda.sql.scope.context import Context
 from remuda.sql.scope.object_names import (
     as_number,

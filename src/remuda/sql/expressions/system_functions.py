@@ -41,6 +41,11 @@ from remuda.sql.expressions.enum_functions import ENUM_FUNCTIONS
 from remuda.sql.expressions.expressions import ExpressionBinder, register, register_call
 from remuda.sql.expressions.ignored_settings import IGNORED
 from remuda.sql.expressions.shown_texts import ShownTexts
+from remuda.sql.expressions.transaction_functions import (
+    column_size,
+    transaction_number,
+    transaction_status,
+)
 from remuda.sql.parsing.parser import parse
 from remuda.sql.scope.object_names import (
     NOTHING,
@@ -535,6 +540,13 @@ FUNCTIONS: Final[dict[str, tuple[tuple[int, ...], Function]]] = {
     **ENUM_FUNCTIONS,
     "pg_backend_pid": ((0,), _backend_pid),
     "pg_blocking_pids": ((1,), _blocking_pids),
+    "txid_current": ((0,), transaction_number),
+    "txid_current_if_assigned": ((0,), transaction_number),
+    "txid_status": ((1,), transaction_status),
+    "pg_current_xact_id": ((0,), transaction_number),
+    "pg_current_xact_id_if_assigned": ((0,), transaction_number),
+    "pg_xact_status": ((1,), transaction_status),
+    "pg_column_size": ((1,), column_size),
     "pg_listening_channels": ((0,), _listening_channels),
     "format_type": ((2,), _format_type),
     "pg_get_constraintdef": ((1, 2), _constraint_definition),

@@ -24,12 +24,12 @@ types in ``types``.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Final, Literal
+from typing import Final, Literal, NoReturn
 
 from remuda.catalog.temporary import DELETE, DROP, PRESERVE
 from remuda.datatypes.map_options import OPTIONS
 from remuda.datatypes.schema import PG_TEMP
-from remuda.errors import InvalidDefinition, SqlSyntaxError
+from remuda.errors import InvalidDefinition, NotSupported, SqlSyntaxError
 from remuda.sql.parsing.index_syntax import read_create_index, read_drop_index, read_show_indexes
 from remuda.sql.parsing.option_settings import option_value, skip_storage, skip_tablespace
 from remuda.sql.parsing.schema_elements import read_schema
@@ -67,6 +67,17 @@ from remuda.sql.trees.syntax import (
 from remuda.sql.trees.types import CommentTypeTree, CreateTypeTree, DropTypeTree
 
 _CREATES: Final = "CREATE TABLE name (column type, ..., PRIMARY KEY (...)), CREATE VIEW name AS ..."
+
+NO_ROUTINES: Final = "There is no code on the members: run the statements from the client."
+_REFUSED: Final = {
+    **dict.fromkeys(("function", "procedure", "aggregate", "operator", "cast"), NO_ROUTINES),
+    "trigger": "Write what it does into the client, or subscribe to the map's changes.",
+    "rule": "Change the table that the view reads.",
+    "domain": "Give the column the type, and the table a CHECK.",
+    "extension": "Leave it out: the functions of extensions that exist here are built in.",
+    "materialized": "Write CREATE TABLE ... AS, and fill it again by TRUNCATE and INSERT.",
+}
+"""By the word behind CREATE: what to do instead."""
 
 
 @dataclass(slots=True)
@@ -118,7 +129,7 @@ class DefinitionParser(ElementReader):
         if self.word() in USERS:
             raise no_users(self, "CREATE", "remuda user add NAME")
         if or_replace or not (self.accept("table") or self.accept("mapping")):
-            self.unsupported("CREATE", _CREATES)
+            self._refuse(or_replace=or_replace)
         if_not_exists = self.accept("if", "not", "exists")
         name = self.map_name()
         elements = TableElements()
@@ -299,6 +310,17 @@ class DefinitionParser(ElementReader):
         return tuple(found)
 
     # --- the other statements ---
+
+    def _refuse(self, *, or_replace: bool) -> NoReturn:
+        """CREATE of what members do not have."""
+        word = self.word()
+        if word not in _REFUSED:
+            self.unsupported("CREATE", _CREATES)
+        verb = "CREATE OR REPLACE" if or_replace else "CREATE"
+        what = "MATERIALIZED VIEW" if word == "materialized" else word.upper()
+        raise NotSupported(
+            f"{verb} {what} is not supported", position=self.position(), hint=_REFUSED[word]
+        )
 
     def drop(self) -> DropTree | DropIndexTree | DropSchemaTree | DropTypeTree:
         self.expect("drop")

@@ -16,7 +16,7 @@ from remuda.sql.parsing.cluster import (
     is_cluster_statement,
 )
 from remuda.sql.parsing.copy import COPY, CopyParser
-from remuda.sql.parsing.definitions import DefinitionParser
+from remuda.sql.parsing.definitions import NO_ROUTINES, DefinitionParser
 from remuda.sql.parsing.explain_options import read_explain_options
 from remuda.sql.parsing.grammar.changes import Grammar
 from remuda.sql.parsing.locking import take_locking
@@ -251,6 +251,8 @@ def _statement(text: str, tokens: list[Token]) -> ParsedStatement:
     position = position_of_token(text, first)
     if word in TRANSACTION_WORDS:
         return ParsedStatement(text, TransactionParser(text, tokens).statement(), 0)
+    if word == "do":
+        raise NotSupported("DO is not supported", position=position, hint=NO_ROUTINES)
     if word in _KNOWN_WORDS:
         raise NotSupported(
             f"{word.upper()} is not supported",

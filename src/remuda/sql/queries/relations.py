@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
 from remuda.catalog.system_relations import SystemRelation, system_relation
-from remuda.datatypes.schema import HIDDEN, ROW_ID, MapSchema, ViewDefinition
+from remuda.datatypes.schema import HIDDEN, PUBLIC, ROW_ID, MapSchema, ViewDefinition
 from remuda.datatypes.sql import unrestricted
 from remuda.errors import (
     AmbiguousColumn,
@@ -35,6 +35,7 @@ from remuda.sql.queries.views import view_plan
 from remuda.sql.scope.context import Context, identifier
 from remuda.sql.scope.origins import note_origins
 from remuda.sql.scope.output import free_references, joined
+from remuda.sql.scope.resolution import find
 from remuda.sql.scope.schema_names import relation_named, system_scan, written
 from remuda.sql.scope.scope import Scope, column_refs
 from remuda.sql.scope.statements import told
@@ -486,7 +487,10 @@ def undefined_map(
     guess = closest(name, [*(tables or ()), *catalog.names(), *views])
     known = sorted(catalog.names())
     if guess:
-        hint = f'Did you mean the {"view" if guess in views else "map"} "{guess}"?'
+        shown = guess
+        if find(context.catalog, context.path, "", guess) is None and "." not in guess:
+            shown = f"{PUBLIC}.{guess}"
+        hint = f'Did you mean the {"view" if guess in views else "map"} "{shown}"?'
     elif known:
         hint = "Maps: " + ", ".join(known[:10]) + (", ..." if len(known) > 10 else ".")
     else:

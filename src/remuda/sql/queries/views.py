@@ -29,7 +29,7 @@ from remuda.sql.scope.context import Context
 from remuda.sql.scope.declared_types import declared_types
 from remuda.sql.scope.notices import Notice
 from remuda.sql.scope.overlay import Overlay
-from remuda.sql.scope.resolution import KEPT_PATH, Kept, Place, found_in
+from remuda.sql.scope.resolution import KEPT_PATH, Kept, Place, found_in, refuse_name_of_index
 from remuda.sql.scope.statements import CatalogReader, CatalogStatement
 from remuda.sql.trees import ast
 from remuda.sql.trees.syntax import CreateViewTree, Name
@@ -114,6 +114,8 @@ def bind_create_view(context: Context, tree: CreateViewTree, bind: BindQuery) ->
         place = context.place(tree.name, temporary=True)
         notices = (Notice(f'view "{tree.name.text}" will be a temporary view'),)
     old = _replaced(context, tree, place)
+    if old is None:
+        refuse_name_of_index(context.catalog, place, tree.name)
     names = [column.name for column in plan.output]
     if len(tree.columns) > len(names):
         raise placed(

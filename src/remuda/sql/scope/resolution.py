@@ -17,7 +17,7 @@ from remuda.catalog.system_relations import PG_CATALOG, SYSTEM, SystemRelation
 from remuda.catalog.temporary import own_schema
 from remuda.datatypes.identifiers import quoted_name
 from remuda.datatypes.schema import PG_TEMP, PUBLIC, MapSchema, ViewDefinition, full_name
-from remuda.errors import InsufficientPrivilege, InvalidDefinition, UndefinedSchema
+from remuda.errors import DuplicateMap, InsufficientPrivilege, InvalidDefinition, UndefinedSchema
 from remuda.sql.scope.statements import CatalogReader
 from remuda.sql.trees.names import Name
 
@@ -142,6 +142,19 @@ def found_in(catalog: CatalogReader, namespace: str, local: str) -> Relation | N
     full = full_name(namespace, local)
     found = catalog.find(full) or catalog.find_view(full)
     return found if found is not None and found.namespace == namespace else None
+
+
+def refuse_name_of_index(catalog: CatalogReader, place: Place, name: Name) -> None:
+    """Raises DuplicateMap where an index has the name that a new relation gets: the relations and
+    the indexes of a schema have different names."""
+    for each in catalog.names():
+        schema = catalog.find(each)
+        if schema is None or schema.namespace != place.namespace or schema.sequence is not None:
+            continue
+        own = [] if schema.has_row_ids else [schema.primary_key]
+        if place.local in own or any(index.name == place.local for index in schema.indexes):
+            message = f'relation "{place.local}" already exists'
+            raise DuplicateMap(message, position=name.position)
 
 
 def find(catalog: CatalogReader, path: tuple[str, ...], schema: str, local: str) -> Relation | None:

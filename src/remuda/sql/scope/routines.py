@@ -26,7 +26,7 @@ _NO_NAMES: Final = frozenset(
         "lookup_each", "move_in_zone", "named_object", "nullif", "round_fraction", "row",
         "row_count", "sampled", "session_setting", "set_element", "single_row", "subscript",
         "substring_regex", "substring_similar", "to_char_in_zone", "to_timestamp_in_zone", "trim",
-        "trunc_in_zone",
+        "transaction_number", "trunc_in_zone",
         "zone_offset",
     }
 )  # fmt: skip
