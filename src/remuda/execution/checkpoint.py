@@ -21,7 +21,7 @@ class _Running(threading.local):
 
 
 RUNNING = _Running()
-"""What this thread runs now; ``FragmentInstance`` sets it around ``advance``."""
+"""``FragmentInstance`` sets it around ``advance`` to the fragment that this thread runs."""
 
 
 def checkpoint() -> None:
