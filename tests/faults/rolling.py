@@ -69,6 +69,14 @@ class HeldPorts:
 
 
 @dataclass(frozen=True)
+class Program:
+    """The begin of the command line of a member, and what is added to its environment."""
+
+    command: tuple[str, ...] = (sys.executable, "-P", "-m", "remuda.member")
+    environment: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
 class Restart:
     """What one restart took, in seconds: until the process had ended, until the next one served,
     until all copies were in place; and the rows and bytes of the copies that moved meanwhile."""
@@ -84,8 +92,15 @@ class Restart:
 class Fleet:
     """Member processes at addresses of their own, which they keep when they are restarted."""
 
-    def __init__(self, folder: Path, members: int, settings: Mapping[str, object]) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        members: int,
+        settings: Mapping[str, object],
+        program: Program = Program(),
+    ) -> None:
         self.folder = folder
+        self._programs = [program] * members
         self.settings = dict(settings)
         self._held = HeldPorts(4 * members)
         ports = self._held.numbers
@@ -111,13 +126,13 @@ class Fleet:
         """The ports for PostgreSQL's clients."""
         return [door for _, _, _, door in self._ports]
 
-    def restart(self, place: int) -> Restart:
+    def restart(self, place: int, program: Program | None = None) -> Restart:
         """SIGTERM, and a process with another number at the same address, until every partition is
-        where it belongs."""
+        where it belongs. ``program``: another one than before."""
         before, began = self.moved(), time.monotonic()
         status = self.leave([place])[0]
         left = time.monotonic()
-        self.start(place)
+        self.start(place, program=program)
         joined = time.monotonic()
         self.until_complete()
         rows, size = (now - then for now, then in zip(self.moved(), before, strict=True))
@@ -148,8 +163,10 @@ class Fleet:
             child.send_signal(signal.SIGTERM)
         return [child.wait(STOP_TIMEOUT) for child in children]
 
-    def start(self, place: int, through: int | None = None) -> None:
+    def start(self, place: int, through: int | None = None, program: Program | None = None) -> None:
         """A process at the address of one that has ended; it joins through another one."""
+        if program is not None:
+            self._programs[place] = program
         seed = self._control((place + 1) % len(self._ports) if through is None else through)
         self._children[place] = self._spawn(place, ["--join", seed])
         self._await([self._children[place]])
@@ -175,7 +192,8 @@ class Fleet:
     def _spawn(self, place: int, flags: list[str]) -> subprocess.Popen[bytes]:
         self._starts += 1
         user, control, data, door = self._ports[place]
-        command = [sys.executable, "-P", "-m", "remuda.member"]
+        program = self._programs[place]
+        command = list(program.command)
         command += ["--log-file", str(self.folder / f"member-{place + 1}.log")]
         command += ["--user-port", str(user), "--control-port", str(control)]
         command += ["--data-port", str(data), "--postgres-port", str(door)]
@@ -191,7 +209,7 @@ class Fleet:
                 stdout=subprocess.PIPE,
                 stderr=errors,
                 start_new_session=True,
-                env={**os.environ, "PYTHONUNBUFFERED": "1"},
+                env={**os.environ, "PYTHONUNBUFFERED": "1", **program.environment},
             )
 
     def _await(self, children: list[subprocess.Popen[bytes]]) -> None:
