@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
@@ -13,6 +14,7 @@ from transacting import Session
 
 from remuda.errors import (
     ForeignKeyViolation,
+    MemberUnavailable,
     NotSupported,
     RemudaError,
     SerializationFailure,
@@ -175,6 +177,32 @@ def test_jobs_that_wait_for_each_other_end(
             counts = [(await client.sql(f"SELECT count(*) FROM {t}"))[0][0] for t in ("a", "b")]
             assert counts == [1 + 600 * end for end in ends] or each
         assert await load("a", 10**6)
+
+    in_cluster(scenario)
+
+
+def test_a_job_whose_parents_nobody_tells_ends(
+    in_cluster: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(job_checks, "PARENTS_TIMEOUT", 0.5)
+
+    async def forever(*_: Any) -> None:
+        await asyncio.Event().wait()
+
+    async def unreachable(*_: Any) -> None:
+        raise MemberUnavailable("nobody has the parents")
+
+    async def scenario(cluster: Any) -> None:
+        client = await cluster.client(1)
+        await tables(client)
+        for never in (forever, unreachable):
+            monkeypatch.setattr(ForeignKeyChecks, "require_parents", never)
+            find = job_checks.JobChecks.find_parents_by
+            for member in cluster.members:
+                checks = member.commits.checks
+                find(checks, partial(never, None))
+            with pytest.raises(SerializationFailure, match="waited too long"):
+                await job(client, rows(20), table="c")
 
     in_cluster(scenario)
 

@@ -47,10 +47,17 @@ RequireParents = Callable[
 HASHES_SENT: Final = 256 * 1024
 """So many hashes (2 MiB) travel in one message."""
 PARENTS_TIMEOUT: Final = 8.0
-"""Seconds. A transaction that waits behind the job gives up sooner."""
+"""Seconds from the first question on. A transaction that waits behind the job gives up sooner."""
 ANSWER_TIMEOUT: Final = 15.0
 """Seconds. If an answer does not come, the next question of the coordinator begins anew, and
 finds values that were computed for the one before. A member that is lost ends it at once."""
+
+
+class _TooLate(Exception):
+    """The job is refused with ``error``, which is no reason to ask again."""
+
+    def __init__(self, error: SerializationFailure) -> None:
+        self.error = error
 
 
 class JobChecks:
@@ -66,6 +73,8 @@ class JobChecks:
         self._values: dict[str, JobValues] = {}
         """Of jobs that are checked here, or whose values others have asked for."""
         self._require_parents: RequireParents | None = None
+        self._began: dict[str, float] = {}
+        """Jobs that look for parents, and since when (monotonic seconds)."""
         self._asked: dict[str, list[Answered]] = {}
         """Jobs whose check is under way, with the answers that wait for it."""
         core.listeners.resolved.add(self._resolved)
@@ -105,13 +114,20 @@ class JobChecks:
         found: RemudaError | None = None
         try:
             await self._compare(message)
+        except _TooLate as late:
+            self._answer_check(message, late.error)
+            return
         except RemudaError as error:
             found = error
         except Exception as error:  # noqa: BLE001 (a task of its own: nobody else would answer)
             found = bug(error, f"the check of job {message.job}")
-        waiting = self._asked.pop(message.job)
         if found is not None and found.transient:
+            del self._asked[message.job]
             return  # asked again, unless a member is lost
+        self._answer_check(message, found)
+
+    def _answer_check(self, message: control_pb2.CommitCheck, found: RemudaError | None) -> None:
+        waiting = self._asked.pop(message.job)
         for effect in self._participants.step(message.job, tx.CheckedHere(found)):
             self._tell(effect, waiting)
 
@@ -138,17 +154,20 @@ class JobChecks:
             if await comparison.run():
                 taking.writes_values = True
         if values.schema.foreign_keys:
-            await self._find_parents(values, at)
+            clock = self._core.world.clock
+            began = self._began.setdefault(job, clock.monotonic())
+            left = began + PARENTS_TIMEOUT - clock.monotonic()
+            await self._find_parents(values, at, max(0.0, left))
 
-    async def _find_parents(self, values: JobValues, at: int) -> None:
-        """Raises ForeignKeyViolation, and SerializationFailure if the parents are pending for so
-        long that the job may stand in their way itself: another job may be looking for parents
-        among its rows."""
+    async def _find_parents(self, values: JobValues, at: int, left: float) -> None:
+        """``left``: seconds that it may take. Raises ForeignKeyViolation, and _TooLate if parents
+        are pending or out of reach for so long that the job may stand in their way itself: another
+        job may be looking for parents among its rows."""
         require = self._require_parents
         if require is None:
             raise TransientError(f"member {self._core.number} is starting")
         try:
-            async with asyncio.timeout(PARENTS_TIMEOUT):
+            async with asyncio.timeout(left):
                 for foreign in values.schema.foreign_keys:
                     if foreign.full:
                         mixed = await self._offload.result(partial(values.mixed, foreign.columns))
@@ -158,11 +177,13 @@ class JobChecks:
                     named = await self._offload.result(partial(values.named, foreign.columns))
                     await require(values.schema, foreign, named, at)
         except TimeoutError:
-            raise SerializationFailure(
+            error = SerializationFailure(
                 f'a bulk write of "{values.schema.local}" waited too long for the rows that its '
-                "foreign keys name: other writes of them are not decided",
+                "foreign keys name: other writes of them are not decided, or members that have "
+                "them do not answer",
                 hint="Write the rows again.",
-            ) from None
+            )
+            raise _TooLate(error) from None
 
     def _values_of(self, job: str, at: int) -> JobValues:
         """Raises TransientError when the job is not prepared here (any more)."""
@@ -186,6 +207,7 @@ class JobChecks:
     def _resolved(self, _map_id: int) -> None:
         for job in [job for job in self._values if not self._participants.is_staging(job)]:
             del self._values[job]
+            self._began.pop(job, None)
 
     # --- questions of other members -------------------------------------------------------------
 
