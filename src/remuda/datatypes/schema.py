@@ -290,6 +290,12 @@ class MapSchema:
         return bool(self.uniques or self.foreign_keys or self.children)
 
     @cached_property
+    def follows_itself(self) -> bool:
+        """Whether rows of the map follow the keys of others of it (CASCADE and its kind)."""
+        own = [key for key in self.foreign_keys if key.parent == self.name]
+        return any(not (key.on_delete.refuses and key.on_update.refuses) for key in own)
+
+    @cached_property
     def takes_bulk(self) -> bool:
         """Whether rows may be staged over others without a look at each of them. (The values
         of a unique index that a foreign key references can change. The rows of a map that is its

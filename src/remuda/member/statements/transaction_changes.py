@@ -449,7 +449,7 @@ class TransactionChanges:
             return nothing
         entries = rows.entries()
         renamed = {old: new for old, new in rows.renamed.items() if old != new}
-        if transaction.implicit and not (renamed and schema.children):
+        if transaction.implicit and not (schema.children and (renamed or schema.follows_itself)):
             return nothing
         maps = transaction.writes.maps
         before = {map_id: WrittenRows(written.written) for map_id, written in maps.items()}

@@ -67,8 +67,9 @@ class KeyedStatements:
     @staticmethod
     def takes(statement: Statement, found: PlannedInsert | PlannedChange) -> bool:
         """Whether ``statement`` takes the short way. In an open transaction it writes into the
-        write set of the transaction."""
-        return found.keyed is not None and statement.transaction is None
+        write set of the transaction. A row that may follow itself is no business of its owner."""
+        short = found.keyed is not None and statement.transaction is None
+        return short and not found.schema.follows_itself
 
     async def insert(
         self, statement: Statement, keyed: KeyedPlan, values: tuple[PhysicalValue, ...]
