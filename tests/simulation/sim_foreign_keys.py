@@ -3,13 +3,18 @@ members fail and partitions move. No reader ever sees a child without its parent
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from random import Random
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeAlias
 
+import pyarrow as pa
 from sim_transaction_works import Told, Work, rows
 from sim_transactions import TransactionStorm
 
+from remuda.datatypes.arrow import engine_schema
 from remuda.errors import ForeignKeyViolation, RemudaError, UniqueViolation
+
+Maker: TypeAlias = Callable[[Any, Random, int], Awaitable[None]]
 
 PARENTS = 3
 FAULTS = ("crash", "crash", "split", "join", "leave", "break")
@@ -46,14 +51,7 @@ class Families(Work):
         if chance.random() < 0.15:
             await self._look(client)
             return
-        makers = (
-            self._child, self._child, self._child, self._put_child, self._child_by_value,
-            self._child_that_follows, self._child_that_follows, self._move_child,
-            self._in_transaction, self._in_transaction, self._parent,
-            self._parent, self._delete, self._delete, self._remove, self._forget, self._touch,
-            self._new_value,
-        )  # fmt: skip
-        make = chance.choice(makers)
+        make = chance.choice(self.makers)
         what = make.__name__.strip("_")
         try:
             await make(client, chance, chance.randrange(PARENTS))
@@ -62,6 +60,16 @@ class Families(Work):
         else:
             self.told.ends[f"{what} done"] += 1
             self.well()
+
+    @property
+    def makers(self) -> tuple[Maker, ...]:
+        return (
+            self._child, self._child, self._child, self._put_child, self._child_by_value,
+            self._child_that_follows, self._child_that_follows, self._move_child,
+            self._in_transaction, self._in_transaction, self._parent,
+            self._parent, self._delete, self._delete, self._remove, self._forget, self._touch,
+            self._new_value,
+        )  # fmt: skip
 
     def _next(self) -> int:
         self.children += 1
@@ -138,13 +146,70 @@ class Families(Work):
         return self.wrong[:5]
 
 
-class ForeignKeyStorm(TransactionStorm):
-    """``dense``: nothing fails, hardly anybody rests, and frames are late."""
+class LoadedFamilies(Families):
+    """Children come in bulk, too, and in transactions that leave the look for their parents to the
+    commit."""
 
-    def __init__(self, seed: int, level: str | None = None, *, dense: bool = False) -> None:
+    async def prepare(self, client: Any) -> None:
+        await super().prepare(client)
+        await client.sql("ALTER TABLE d ALTER CONSTRAINT d_u_fkey DEFERRABLE INITIALLY DEFERRED")
+
+    @property
+    def makers(self) -> tuple[Maker, ...]:
+        more = self._load, self._load, self._load, self._load_by_value, self._deferred
+        return (*super().makers, *more, *more)
+
+    async def _load(self, client: Any, chance: Random, parent: int) -> None:
+        await self._loaded(client, "c", [parent, *([None] * 3), chance.randrange(PARENTS)])
+
+    async def _load_by_value(self, client: Any, _chance: Random, parent: int) -> None:
+        await self._loaded(client, "d", [parent * 10] * 3)
+
+    async def _loaded(self, client: Any, table: str, parents: list[int | None]) -> None:
+        job = await client.begin_job(table)
+        schema = engine_schema(job.schema)
+        columns = [[self._next() for _ in parents], parents]
+        arrays = [pa.array(c, f.type) for c, f in zip(columns, schema, strict=True)]
+        try:
+            tasks = [await job.write([pa.record_batch(arrays, schema=schema)])]
+        except RemudaError:
+            await job.abort()
+            raise
+        await job.commit(tasks)
+
+    async def _deferred(self, client: Any, chance: Random, parent: int) -> None:
+        """A child before its parent, or a parent that goes before its child does."""
+        tx = client.transaction(**self.told.options)
+        committing = False
+        try:
+            await tx.begin()
+            if chance.random() < 0.5:
+                await tx.sql("INSERT INTO d VALUES (?, ?)", self._next(), parent * 10)
+                if chance.random() < 0.5:
+                    await tx.sql("INSERT INTO p VALUES (?, ?, 0)", parent, parent * 10)
+            else:
+                await tx.sql("DELETE FROM c WHERE p = ?", parent)
+                await tx.sql("DELETE FROM p WHERE k = ?", parent)
+                if chance.random() < 0.8:
+                    await tx.sql("DELETE FROM d WHERE u = ?", parent * 10)
+            committing = True
+            await tx.commit()
+        except RemudaError:
+            if not committing and tx.id:
+                await tx.rollback()
+            raise
+
+
+class ForeignKeyStorm(TransactionStorm):
+    """``dense``: nothing fails, hardly anybody rests, and frames are late. ``loads``: see
+    ``LoadedFamilies``."""
+
+    def __init__(
+        self, seed: int, level: str | None = None, *, dense: bool = False, loads: bool = False
+    ) -> None:
         super().__init__(seed, level or "serializable")
         self.dense = dense
-        self.works = [Families(self.told)]
+        self.works = [LoadedFamilies(self.told) if loads else Families(self.told)]
         chance = Random(f"{seed}/families")
         if dense:
             self.events, self.lossy, self.between = ["nothing"], True, 6.0
@@ -156,3 +221,11 @@ class ForeignKeyStorm(TransactionStorm):
 
 def dense(seed: int, level: str | None) -> ForeignKeyStorm:
     return ForeignKeyStorm(seed, level, dense=True)
+
+
+def dense_loads(seed: int, level: str | None) -> ForeignKeyStorm:
+    return ForeignKeyStorm(seed, level, dense=True, loads=True)
+
+
+def loads(seed: int, level: str | None) -> ForeignKeyStorm:
+    return ForeignKeyStorm(seed, level, loads=True)
