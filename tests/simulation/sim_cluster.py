@@ -38,6 +38,8 @@ from remuda.rpc.messages import control_pb2
 LASTING = ("channels", "clients", "cached_plans", "log_bytes", "log_groups", "log_records",
            "log_durable", "log_checkpoint")  # fmt: skip
 """Gauges of what an idle member may have."""
+COMMITS = ("Commits._commit", "Jobs._commit")
+"""Tasks that wait for the end of a bulk write: a member that others have dropped hears of none."""
 UNDECIDED = (
     "queries",
     "staging",
@@ -288,7 +290,7 @@ class Simulation:
                 for name in ("Peer._open", "Peer._attempt"):
                     tasks.pop(name, None)
             if stopped:  # a commit that it coordinated: see UNDECIDED
-                for name in ("Commits._commit", "Changes._committed.<locals>.in_turn"):
+                for name in (*COMMITS, "Changes._committed.<locals>.in_turn"):
                     tasks.pop(name, None)
             if set(tasks) - BACKGROUND or tasks["Core._guarded"] != member.core.tasks:
                 found.append(f"member {number}: tasks {dict(tasks)}")
