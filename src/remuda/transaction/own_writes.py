@@ -51,7 +51,8 @@ def size_of(key: Key, row: Row | None) -> int:
 class Written:
     """``row`` None: removed. ``since``: the timestamp at which the writer had read; another commit
     to the key after it is a conflict. ``size``: bytes. ``keeps``: the row was there at ``since``,
-    with the same values in the columns of all unique indexes."""
+    with the same values in the columns of all unique indexes; or an UPDATE has removed it, which
+    has given the row another key."""
 
     row: Row | None
     since: int
@@ -112,7 +113,7 @@ class OwnWrites:
         if before is not None:
             # Of two reads the first one counts: what came after it was not seen by it.
             since = min(since, before.since)
-            keeps = keeps and before.keeps
+            keeps = keeps and (row is None or before.keeps)
         freed = 0 if before is None else before.size
         if self.bytes + size - freed > self._size_max:
             raise LimitExceeded(
