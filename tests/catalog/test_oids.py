@@ -107,3 +107,18 @@ def test_after_the_last_number_free_ones_are_taken() -> None:
     numbers = sorted(of(catalog).values())
     assert numbers[:2] == [FIRST_OID, FIRST_OID + 1]
     assert numbers[-1] == OID_LIMIT - 1
+
+
+def test_an_edit_makes_its_own_definitions_anew_and_keeps_the_other_objects() -> None:
+    catalog = Catalog(0, ())
+    for name in ("a", "b", "c"):
+        catalog = catalog.edited([PutMap(replace(SCHEMA, name=name))])
+    catalog = catalog.edited([PutView(VIEW)])
+    before = {schema.name: schema for schema in catalog.maps}
+    changed = catalog.edited([PutMap(replace(before["b"], comment="more", key_oid=0))])
+    after = {schema.name: schema for schema in changed.maps}
+    assert after["a"] is before["a"]
+    assert after["c"] is before["c"]
+    assert after["b"].comment == "more"
+    assert after["b"].key_oid >= FIRST_OID
+    assert changed.views[0] is catalog.views[0]

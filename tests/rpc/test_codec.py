@@ -82,6 +82,26 @@ def test_schema_round_trips():
     assert codec.decode_schema(codec.encode_schema(schema)) == schema
 
 
+def test_a_schema_is_written_and_read_once_and_others_that_are_equal_to_it_too():
+    column = Column("k", sql.BIGINT)
+    schemas = [
+        MapSchema("m", (column,), ("k",), ("k",), oid=oid, key_comment=f"comment {oid}")
+        for oid in (20000, 20001)
+    ]
+    assert schemas[0] == schemas[1]  # OIDs and comments do not count
+    for _ in range(2):
+        read = [codec.decode_schema(codec.encode_schema(schema)) for schema in schemas]
+        assert [(schema.oid, schema.key_comment) for schema in read] == [
+            (20000, "comment 20000"),
+            (20001, "comment 20001"),
+        ]
+    misses = codec._encoded.cache_info().misses, codec._decoded.cache_info().misses
+    message = codec.encode_schema(schemas[0])
+    message.name = "changed"  # a message is the caller's own
+    assert codec.decode_schema(codec.encode_schema(schemas[0])) is read[0]
+    assert misses == (codec._encoded.cache_info().misses, codec._decoded.cache_info().misses)
+
+
 def test_view_round_trip():
     members = tuple(MemberInfo(n, f"uuid-{n}", "127.0.0.1", 1, 2, 3) for n in (1, 2))
     view = View(4, members, ((1, 2), (2,), ()) * 90, 7)

@@ -10,9 +10,19 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Final
+from operator import is_not
+from typing import Any, Final, TypeVar
 
-from remuda.datatypes.schema import PUBLIC, MapSchema, Namespace, ViewDefinition
+from remuda.datatypes.index import IndexDefinition
+from remuda.datatypes.schema import (
+    PUBLIC,
+    Check,
+    Column,
+    ForeignKey,
+    MapSchema,
+    Namespace,
+    ViewDefinition,
+)
 from remuda.datatypes.sql import EnumType
 
 FIRST_OID: Final = 16384
@@ -49,32 +59,36 @@ class Allotment:
         return oid
 
     def map(self, schema: MapSchema) -> MapSchema:
-        return replace(
+        return _with(
             schema,
             oid=self.keep(schema.oid),
             key_oid=0 if schema.has_row_ids else self.keep(schema.key_oid),
             key_index_oid=0 if schema.has_row_ids else self.keep(schema.key_index_oid),
             columns=tuple(
-                column
-                if column.default is None and not column.generated
-                else replace(column, default_oid=self.keep(column.default_oid))
-                for column in schema.columns
+                [
+                    column
+                    if column.default is None and not column.generated
+                    else _with(column, default_oid=self.keep(column.default_oid))
+                    for column in schema.columns
+                ]
             ),
-            checks=tuple(replace(check, oid=self.keep(check.oid)) for check in schema.checks),
-            foreign_keys=tuple(replace(key, oid=self.keep(key.oid)) for key in schema.foreign_keys),
+            checks=tuple([_with(check, oid=self.keep(check.oid)) for check in schema.checks]),
+            foreign_keys=tuple([_with(key, oid=self.keep(key.oid)) for key in schema.foreign_keys]),
             indexes=tuple(
-                replace(
-                    index,
-                    oid=self.keep(index.oid),
-                    constraint_oid=self.keep(index.constraint_oid) if index.constraint else 0,
-                )
-                for index in schema.indexes
+                [
+                    _with(
+                        index,
+                        oid=self.keep(index.oid),
+                        constraint_oid=self.keep(index.constraint_oid) if index.constraint else 0,
+                    )
+                    for index in schema.indexes
+                ]
             ),
         )
 
     def enum(self, enum: EnumType) -> EnumType:
         old = (*enum.label_oids, *(0 for _ in enum.labels))[: len(enum.labels)]
-        return replace(
+        return _with(
             enum,
             oid=self.keep(enum.oid),
             array_oid=self.keep(enum.array_oid),
@@ -82,7 +96,27 @@ class Allotment:
         )
 
     def view(self, view: ViewDefinition) -> ViewDefinition:
-        return replace(view, oid=self.keep(view.oid))
+        return _with(view, oid=self.keep(view.oid))
+
+
+_Definition = TypeVar("_Definition", MapSchema, Column, Check, ForeignKey, IndexDefinition,
+                      EnumType, ViewDefinition, Namespace)  # fmt: skip
+
+
+def _with(definition: _Definition, **fields: Any) -> _Definition:
+    """The same object, if it has these fields already: a change of the catalog passes all
+    definitions through here, and makes one of them anew. Equal parts may differ in their OIDs,
+    so parts count as unchanged only if they are the same objects."""
+    for name, value in fields.items():
+        old = getattr(definition, name)
+        if isinstance(value, tuple):
+            if len(old) != len(value) or any(map(is_not, old, value)):
+                break
+        elif old != value:
+            break
+    else:
+        return definition
+    return replace(definition, **fields)
 
 
 def allotted(  # noqa: PLR0917 (the parts of a catalog)
@@ -107,7 +141,7 @@ def allotted(  # noqa: PLR0917 (the parts of a catalog)
     """
     allotment = Allotment(max(following, FIRST_OID))
     numbered = tuple(
-        each if each.name == PUBLIC else replace(each, oid=allotment.keep(each.oid))
+        each if each.name == PUBLIC else _with(each, oid=allotment.keep(each.oid))
         for each in sorted(namespaces, key=lambda each: not each.oid)
     )
     enums = {enum: allotment.enum(enum) for enum in sorted(types, key=lambda each: not each.oid)}

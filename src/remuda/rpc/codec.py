@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from typing import Final
 
 from remuda.datatypes.index import IndexDefinition, IndexedColumn, IndexKind
@@ -42,6 +43,9 @@ _DIGITS_FIELDS = 2
 _INT64_MIN = -(2**63)
 _INT64_MAX = 2**63 - 1
 PORT_MAX = 65535
+SCHEMAS_KEPT: Final = 4096
+"""Schemas of which the process keeps the message: a change of the catalog sends those of all maps
+to all members, and mostly one of them is new."""
 
 
 # ---- values and rows ----
@@ -240,8 +244,11 @@ def decode_map_options(message: common_pb2.MapOptions) -> MapOptions:
     )
 
 
+_SEQUENCE_FIELDS: Final = tuple(field.name for field in dataclasses.fields(SequenceOptions))
+
+
 def _encode_sequence(options: SequenceOptions) -> common_pb2.Sequence:
-    return common_pb2.Sequence(**dataclasses.asdict(options))
+    return common_pb2.Sequence(**{name: getattr(options, name) for name in _SEQUENCE_FIELDS})
 
 
 def _decode_sequence(message: common_pb2.Sequence) -> SequenceOptions:
@@ -252,7 +259,28 @@ def _decode_sequence(message: common_pb2.Sequence) -> SequenceOptions:
 
 
 def encode_schema(schema: MapSchema) -> common_pb2.MapSchema:
-    return common_pb2.MapSchema(
+    return common_pb2.MapSchema.FromString(_encoded(_Same(schema)))
+
+
+class _Same:
+    """An object as a key of its own. Schemas that are equal may differ in OIDs and comments."""
+
+    __slots__ = ("schema",)
+
+    def __init__(self, schema: MapSchema) -> None:
+        self.schema = schema
+
+    def __hash__(self) -> int:
+        return id(self.schema)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Same) and other.schema is self.schema
+
+
+@lru_cache(maxsize=SCHEMAS_KEPT)
+def _encoded(same: _Same) -> bytes:
+    schema = same.schema
+    message = common_pb2.MapSchema(
         name=schema.name,
         columns=[encode_column(column) for column in schema.columns],
         key=schema.key,
@@ -304,9 +332,18 @@ def encode_schema(schema: MapSchema) -> common_pb2.MapSchema:
         ],
         children=schema.children,
     )
+    return message.SerializeToString()
 
 
 def decode_schema(message: common_pb2.MapSchema) -> MapSchema:
+    """Of messages with the same content mostly the same object, which is quickly equal to itself.
+    Raises ProtocolError."""
+    return _decoded(message.SerializeToString())
+
+
+@lru_cache(maxsize=SCHEMAS_KEPT)
+def _decoded(content: bytes) -> MapSchema:
+    message = common_pb2.MapSchema.FromString(content)
     return MapSchema(
         name=message.name,
         columns=tuple(decode_column(column) for column in message.columns),
