@@ -55,6 +55,24 @@ import threading
 def test_leaves_a_thread():
     threading.Thread(target=threading.Event().wait).start()
 """
+ENDS_EARLY = """
+import os
+
+
+def test_ends_early():
+    with open("early", "w") as early:
+        early.write(str(os.getpid()))
+"""
+ENDS_LATE = """
+import os
+import select
+
+
+def test_the_other_process_stays():
+    with open("early") as early:
+        process = os.pidfd_open(int(early.read()))
+    assert select.select([process], [], [], 3.0)[0] == []
+"""
 LONGEST = 280.0
 """Seconds that the runs below get: they take two, but the guard may be broken."""
 
@@ -93,3 +111,11 @@ def test_a_process_ends_although_a_thread_does_not(tmp_path: Path) -> None:
     assert "1 passed" in done.stdout
     assert done.returncode == 1
     assert "Timeout (0:00:00" in done.stderr
+
+
+def test_a_process_that_is_done_waits_for_the_others(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "early")
+    (tmp_path / "test_early.py").write_text(ENDS_EARLY)
+    done = run(tmp_path, ENDS_LATE, "-n", "2", "--dist", "loadfile")
+    assert "2 passed" in done.stdout
+    assert "node down" not in done.stdout

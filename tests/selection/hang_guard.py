@@ -73,7 +73,7 @@ class _Timer:
         self._ends = 0.0
 
     def switch_off(self) -> None:
-        """A person debugs: nothing ends the process from now on."""
+        """Nothing ends the process from now on."""
         self._off = True
         faulthandler.cancel_dump_traceback_later()
 
@@ -86,6 +86,7 @@ class TestsGuard:
     def __init__(self, config: pytest.Config) -> None:
         self._timer = _Timer(config)
         self._grace: float = config.getoption("--hang-grace")
+        self._is_one_of_several = hasattr(config, "workerinput")
 
     def pytest_collection(self) -> None:
         self._timer.start(COLLECTION)
@@ -107,10 +108,15 @@ class TestsGuard:
 
     @pytest.hookimpl(trylast=True)
     def pytest_unconfigure(self) -> None:
-        """Nothing stops this timer: the process has to end, whatever its threads do."""
-        self._timer.start(self._grace)
+        """A process alone has to end, whatever its threads do: nothing stops its timer. One of
+        several waits for the others, for as long as they take; then the controlling one ends it."""
+        if self._is_one_of_several:
+            self._timer.switch_off()
+        else:
+            self._timer.start(self._grace)
 
     def pytest_enter_pdb(self) -> None:
+        """A person debugs."""
         self._timer.switch_off()
 
 
