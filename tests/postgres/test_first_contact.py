@@ -85,7 +85,7 @@ def test_the_encoding_of_a_client(connect, connection):
     assert raw.parameter_status(b"client_encoding") == b"SQL_ASCII"
     assert raw.exec_(b"SELECT 'gr\xc3\xbcn'").get_value(0, 0) == b"gr\xc3\xbcn"
     assert raw.exec_(b"RESET client_encoding").error_message == b""
-    assert state_and_text(raw.exec_(b"SET client_encoding TO 'latin1'"))[0] == b"0A000"
+    assert state_and_text(raw.exec_(b"SET client_encoding TO 'mule_internal'"))[0] == b"0A000"
     assert state_and_text(raw.exec_(b"SET client_encoding TO 'nix'")) == (
         b"22023",
         'invalid value for parameter "client_encoding": "nix"',

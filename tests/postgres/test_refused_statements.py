@@ -18,7 +18,7 @@ REFUSED = {text: "0A000" for _, text in FURTHER} | {
     "SELECT * FROM flights FOR UPDATE SKIP LOCKED": "0A000",
     "GRANT SELECT ON flights TO app WITH GRANT OPTION": "0A000",
     "SET standard_conforming_strings = off": "0A000",
-    "SET client_encoding = 'latin1'": "0A000",
+    "SET client_encoding = 'mule_internal'": "0A000",
     "COPY flights TO '/tmp/flights'": "42501",
     "COPY flights FROM PROGRAM 'cat flights'": "42501",
     "SET work_men = '1MB'": "42704",

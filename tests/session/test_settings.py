@@ -34,6 +34,8 @@ ACCEPTED = [
     ("timezone", "-3.5", "<-03:30>+03:30"),
     ("names", "utf-8", "UTF8"),
     ("client_encoding", "UNICODE", "UTF8"),
+    ("client_encoding", "iso-8859-1", "LATIN1"),
+    ("client_encoding", "windows1252", "WIN1252"),
     ("datestyle", "ISO", "ISO, MDY"),
     ("datestyle", "iso,us", "ISO, MDY"),
     ("datestyle", "NonEuropean", "ISO, MDY"),
@@ -58,7 +60,7 @@ ACCEPTED = [
 ]
 REFUSED = [
     ("timezone", "Europe/Nowhere", InputError),
-    ("client_encoding", "latin1", NotSupported),
+    ("client_encoding", "mule internal", NotSupported),
     ("datestyle", "iso, nonsense", InputError),
     ("extra_float_digits", "99", InputError),
     ("search_path", "other,,public", InputError),

@@ -39,6 +39,27 @@ _CODECS: Final = {
 }  # fmt: skip
 
 
+ENCODINGS: Final = {
+    **{f"LATIN{n}": f"latin{n}" for n in range(1, 11)},
+    **{f"ISO_8859_{n}": f"iso8859{n}" for n in range(5, 9)},
+    **{f"WIN{n}": f"win{n}" for n in (866, 874, *range(1250, 1259))},
+    "KOI8R": "koi8r", "KOI8U": "koi8u", "EUC_JP": "eucjp", "EUC_KR": "euckr", "EUC_CN": "euccn",
+    "SJIS": "sjis", "BIG5": "big5", "GBK": "gbk", "GB18030": "gb18030", "UHC": "uhc",
+    "JOHAB": "johab",
+}  # fmt: skip
+"""PostgreSQL's names of the encodings that a client may have besides UTF8, each with one of those
+that ``known_encoding`` takes."""
+
+
+def canonical(name: str) -> str | None:
+    """PostgreSQL's own name of an encoding that it knows by several; None for an unknown one."""
+    word = re.sub(r"[^a-z0-9]", "", name.lower())
+    codec = _CODECS.get(word)
+    if not codec:
+        return {"utf8": "UTF8", "unicode": "UTF8", "sqlascii": "SQL_ASCII"}.get(word)
+    return next((own for own, known in ENCODINGS.items() if _CODECS[known] == codec), None)
+
+
 def known_encoding(name: str) -> str | None:
     """The codec of an encoding, as Python calls it; "" for UTF-8, None for an unknown name. Only
     letters and digits of a name count. SQL_ASCII is read as UTF-8, in which the database is."""

@@ -7,6 +7,7 @@ from typing import Final
 
 from remuda.errors import FrameTooLarge, ProtocolError
 from remuda.limits import FRAME_SIZE_MAX, KIB
+from remuda.postgres.transcoding import Transcoder
 
 UNAUTHENTICATED_SIZE_MAX: Final = 64 * KIB
 """Bytes that a stranger may leave here before the server knows who it is."""
@@ -33,6 +34,7 @@ class Reader:
         self._at = 0
         self._before_turn = 0
         self._authenticated = False
+        self._transcoder: Transcoder | None = None
 
     def __len__(self) -> int:
         """The bytes that wait."""
@@ -45,6 +47,10 @@ class Reader:
     def authenticated(self) -> None:
         """From now on messages may have up to ``MESSAGE_SIZE_MAX`` bytes."""
         self._authenticated = True
+
+    def reads(self, transcoder: Transcoder | None) -> None:
+        """From now on messages are in the encoding that this converts; None: in UTF-8."""
+        self._transcoder = transcoder
 
     def feed(self, data: bytes | memoryview) -> None:
         """Raises FrameTooLarge when a stranger sends more than it may."""
@@ -91,6 +97,8 @@ class Reader:
         limit of the Execute. None: they are not, and nothing is taken."""
         data, at = self._data, self._at
         if len(data) - at < 5 + _TURN_END or data[at] != _BIND:
+            return None
+        if self._transcoder is not None:
             return None
         (size,) = _HEAD.unpack_from(data, at + 1)
         end = at + 1 + size
@@ -146,4 +154,5 @@ class Reader:
         if waiting < size + 1:
             return None
         self._at = end = at + 1 + size
-        return kind, bytes(data[at + 5 : end])
+        body = bytes(data[at + 5 : end])
+        return kind, body if self._transcoder is None else self._transcoder.read(kind, body)

@@ -15,6 +15,7 @@ from typing import Final, NamedTuple
 from remuda.catalog.own.definitions import OwnDefinitions
 from remuda.catalog.system_relations import DATABASE
 from remuda.catalog.temporary import TemporaryNames
+from remuda.copying.encodings import ENCODINGS, canonical
 from remuda.datatypes.times.session_zones import UTC, zone_name
 from remuda.datatypes.times.text_forms import BYTEA_FORMS, INTERVAL_STYLES, MDY
 from remuda.errors import CannotChangeSetting, InputError, NotSupported, UndefinedSetting
@@ -135,14 +136,13 @@ def _time(value: str) -> str:
 def _encoding(value: str) -> str:
     """SQL_ASCII means bytes as they are, in PostgreSQL as well: psql asks for it where the locale
     is C."""
-    name = re.sub(r"[^a-z0-9]", "", value.lower())
-    if name in ("utf8", "unicode"):
-        return "UTF8"
-    if name == "sqlascii":
-        return "SQL_ASCII"
-    if re.fullmatch(_OTHER_ENCODINGS, name):
-        raise Harmful("UTF8, SQL_ASCII")
-    raise ValueError("UTF8, SQL_ASCII")
+    found = canonical(value)
+    if found is None:
+        name = re.sub(r"[^a-z0-9]", "", value.lower())
+        if re.fullmatch(_OTHER_ENCODINGS, name):
+            raise Harmful(", ".join(("UTF8", "SQL_ASCII", *ENCODINGS)))
+        raise ValueError(", ".join(("UTF8", "SQL_ASCII", *ENCODINGS)))
+    return found
 
 
 _OTHER_ENCODINGS: Final = (

@@ -75,6 +75,7 @@ class Outlet(ClientChannel, Protocol):
     """The connection, as its session sees it."""
 
     def write(self, data: bytes | memoryview) -> None: ...
+    def speaks(self, encoding: str) -> None: ...
 
     def when_taken(self, acknowledged: Acknowledged) -> None:
         """Acknowledge a page when the client has taken enough of what was written."""
@@ -99,7 +100,7 @@ class Backend:
         self._outlet = outlet
         self._client = client
         self._machine = ps.Session()
-        self._told = ToldSettings()
+        self._told = ToldSettings(outlet.speaks)
         self._declared = DeclaredCursors(services.statements, client, outlet)
         parts = services.core, services.statements, services.plans
         self._turns = Turns(*parts, self._machine, outlet)

@@ -8,6 +8,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import Final, Protocol, cast
 
+from remuda.copying.encodings import known_encoding
 from remuda.errors import (
     ConnectionBroken,
     ConnectionRefused,
@@ -24,6 +25,7 @@ from remuda.postgres import login as pl
 from remuda.postgres.login import Login, Startup
 from remuda.postgres.reader import Reader
 from remuda.postgres.reports import error_message
+from remuda.postgres.transcoding import Transcoder
 from remuda.rpc import tcp
 from remuda.rpc.sasl import Credentials
 from remuda.rpc.tls_transport import TlsLayer
@@ -82,6 +84,7 @@ class PostgresConnection(asyncio.BufferedProtocol):
         self._timer = self._loop.call_later(HANDSHAKE_TIMEOUT, self._too_late)
         self._untaken: deque[Acknowledged] = deque()
         self._written: list[bytes | memoryview] = []
+        self._transcoder: Transcoder | None = None
         self._advancing = False
         self._reading = True
         self.used = False
@@ -174,10 +177,18 @@ class PostgresConnection(asyncio.BufferedProtocol):
         """Writes that happen while messages are taken leave in one piece."""
         if self.closed or not data:
             return
+        if self._transcoder is not None:
+            data = self._transcoder.written(data)
         if self._advancing:
             self._written.append(data)
         else:
             self._transport.write(data)
+
+    def speaks(self, encoding: str) -> None:
+        """The client reads and writes texts in this encoding from now on."""
+        codec = known_encoding(encoding)
+        self._transcoder = Transcoder(encoding, codec) if codec else None
+        self._reader.reads(self._transcoder)
 
     def _flush(self) -> None:
         written = self._written

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Final
 
 from remuda.postgres.messages import parameter_status
@@ -24,7 +25,9 @@ REPORTED: Final = (
 
 
 class ToldSettings:
-    def __init__(self) -> None:
+    def __init__(self, speaks: Callable[[str], None]) -> None:
+        """``speaks`` hears of the encoding of the client."""
+        self._speaks = speaks
         self._values: dict[str, str] = {}
         self._session: ClientSession | None = None
         """All reported settings of this one have been told."""
@@ -39,5 +42,7 @@ class ToldSettings:
             value = session.value(SETTINGS[name.lower()])
             if self._values.get(name) != value:
                 self._values[name] = value
+                if name == "client_encoding":
+                    self._speaks(value)
                 parts.append(parameter_status(name, value))
         return parts

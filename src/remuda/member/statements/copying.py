@@ -17,6 +17,7 @@ from typing import Final
 import pyarrow as pa
 
 from remuda.copying.binary_reading import BinaryReader
+from remuda.copying.encodings import known_encoding
 from remuda.copying.options import CopyOptions, Format
 from remuda.copying.reading import PIECE_SIZE, Target, TextReader
 from remuda.datatypes.arrow import engine_schema
@@ -30,6 +31,7 @@ from remuda.member.statements.initiated_queries import INTERNAL_PAGE_ROWS, Runs
 from remuda.member.statements.plans import Plans
 from remuda.member.statements.write_statements import SMALLER_COPY, WriteStatements
 from remuda.session.planning import PlannedChange, PlannedInsert, PlannedQuery
+from remuda.session.settings import SETTINGS
 from remuda.sql.scope.notices import Notice
 from remuda.sql.scope.statements import CopyStatement, InsertStatement
 
@@ -70,7 +72,7 @@ class Copying:
         inner = await self._plans.of(found.source, statement.text)
         assert isinstance(inner, PlannedQuery | PlannedChange)
         names = [column.name for column in inner.columns]
-        wire = port.outgoing(found.options, names, statement.session.zone)
+        wire = port.outgoing(_as_client(statement, found.options), names, statement.session.zone)
         return replace(statement, wire=wire, page_rows=OUTGOING_PAGE_ROWS), inner
 
     # --- in -----------------------------------------------------------------------------------
@@ -123,7 +125,9 @@ class Copying:
         schema = found.source.schema
         arrow = engine_schema(schema)
         target = Target(schema.name, found.columns, statement.session.zone)
-        async with contextlib.aclosing(self._read(statement, target, found.options, given)) as read:
+        async with contextlib.aclosing(
+            self._read(statement, target, _as_client(statement, found.options), given)
+        ) as read:
             async for columns in read:
                 if planned is None:
                     yield pa.record_batch(_all_columns(found, columns), schema=arrow)
@@ -235,3 +239,11 @@ def _all_columns(found: CopyStatement, columns: Sequence[pa.Array]) -> list[pa.A
             one = values_to_array([each.value], each.type)
             result.append(one.take(pa.array([0] * rows, pa.int32())))
     return result
+
+
+def _as_client(statement: Statement, options: CopyOptions) -> CopyOptions:
+    """``options`` with the client's encoding, unless they name one."""
+    encoding = known_encoding(statement.session.value(SETTINGS["client_encoding"]))
+    if options.encoding or options.format is Format.BINARY or not encoding:
+        return options
+    return replace(options, encoding=encoding)

@@ -95,7 +95,7 @@ MACROS: Final[dict[tuple[str, int], str]] = {
     ("inet_server_addr", 0): "NULL::text",
     ("inet_server_port", 0): "NULL::int",
     ("getdatabaseencoding", 0): "'UTF8'",
-    ("pg_client_encoding", 0): "'UTF8'",
+    ("pg_client_encoding", 0): "current_setting('client_encoding')",
     ("pg_encoding_to_char", 1): "CASE $1 WHEN 6 THEN 'UTF8' WHEN 0 THEN 'SQL_ASCII' ELSE '' END",
     ("pg_char_to_encoding", 1): (
         "CASE upper(replace($1, '-', '')) WHEN 'UTF8' THEN 6 WHEN 'UNICODE' THEN 6 "
