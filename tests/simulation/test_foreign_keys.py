@@ -129,7 +129,7 @@ FIRST: dict[Callable[[Patch], None], int] = {
 
 
 def jobs_look_for_no_parents(patch: Patch) -> None:
-    async def _find_parents(_self: JobChecks, _values: Any, _at: int) -> None:
+    async def _find_parents(_self: JobChecks, *_: Any) -> None:
         return None
 
     patch.setattr(JobChecks, "_find_parents", _find_parents)
