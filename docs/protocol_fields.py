@@ -318,6 +318,7 @@ _CONTROL: Final = {
         "granted": "false: it is awaited",
     },
     "EndWork": {"kind": "what is to end"},
+    "SparkService": {"service": "made up by the service"},
     "SystemState": {"maps": "what it holds of the maps", "fragments": "fragments that run there"},
     "Subscription": {"subscription": "its id"},
     "SnapshotTask": {"objects_total": "objects that are to be written", "bytes": "bytes written"},

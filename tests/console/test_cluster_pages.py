@@ -54,6 +54,7 @@ def test_a_killed_member_turns_red(browser: Browser) -> None:
                 look();
             }})""")
             assert seen < 2000
+            browser.wait_text("suspected", "as members 1, 2 saw it", "View 2")
             browser.open(f"http://{http}/#/partitions")
             browser.wait("document.querySelectorAll('.herd .pen').length >= 2")
             browser.wait_text("all 271 complete")

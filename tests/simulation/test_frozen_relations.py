@@ -18,6 +18,7 @@ SILENT = 3
 PER_MEMBER = {
     "queries", "query_history", "query_profiles", "fragments", "operators", "logs", "map_parts",
     "snapshot_tasks", "log_levels", "transactions", "clients", "locks", "subscriptions",
+    "membership_events", "spark_services",
 }  # fmt: skip
 """A silent member has a row of its own there."""
 SUMMED = {"maps", "indexes", "statement_statistics"}

@@ -129,7 +129,10 @@ members: member int, uuid text, host text, user_port int, control_port int, data
     memory_held bigint, memory_limit bigint, memory_peak bigint, spilled bigint, queued int,
     labels text, storage_held bigint, storage_limit bigint, writes_refused bigint,
     internal_errors bigint, release text, oldest_version int, newest_version int,
-    cluster_version int
+    cluster_version int, lease double, silent double
+membership_events: at moment, member int, view bigint, kind text, subject int, cause text
+spark_services: member int, service text, state text, user_name text, address text, cores int,
+    free int, running int, silent double
 partitions: partition int, member int, live bool, backups text, state text, emptied_in_view bigint,
     generation int, awaited text, cause text
 maps: name text, map_id bigint, version bigint, kind text, columns int, key text,

@@ -422,6 +422,13 @@ class Membership:
                 known.refused_since = now
         return [*self._suspect(event.member, event.cause), *self._wish(now)]
 
+    def silence(self, now: float, member: int) -> float | None:
+        """Seconds since a member of the view was heard; 0 for this one itself."""
+        if member == self.me:
+            return 0.0
+        known = self._known.get(member)
+        return None if known is None else max(0.0, now - known.heard)
+
     def _on_tick(self, now: float) -> list[Effect]:
         out: list[Effect] = []
         due = now >= self._beat_due

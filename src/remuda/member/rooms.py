@@ -207,6 +207,8 @@ class Rooms:
             internal_errors=lambda: statements.history.internal_errors,
             subscriptions=self.subscriptions.describe,
             snapshots=tasks.described,
+            spark=statements.spark.services.described,
+            membership=self.membership.history.events,
         )
         self.profiles = ProfileService(
             core, peers, self.system, statements.history, statements.running
@@ -216,6 +218,7 @@ class Rooms:
         SystemRelations(
             core,
             self.system,
+            silence=self.membership.silence,
             statistics=self.statistics,
             indexes=self.indexes,
             statements=statements,

@@ -81,6 +81,10 @@ def test_rows_come_from_a_service(in_cluster: Any) -> None:
     async def scenario(cluster: TestCluster) -> None:
         client, service = await prepared(cluster)
         await service_known(service)
+        [known] = await client.sql(
+            "SELECT member, service, state, cores, free, running FROM sys.spark_services"
+        )
+        assert tuple(known) == (1, "s1", "idle", 1, 0, 0)
         result = await client.start(ON_SPARK)
         work = await service.work()
         assert [(scan.map, list(scan.columns)) for scan in work.scans] == [

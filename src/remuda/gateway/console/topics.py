@@ -37,12 +37,28 @@ _TOPICS: Final = (
         "SELECT member, uuid, host, user_port, control_port, data_port, state, cause, coordinator, "
         "partitions, backups, view, queries, fragments, clients, jobs, catalog_version, "
         "memory_held, memory_limit, spilled, queued, labels, storage_held, storage_limit, "
-        "writes_refused, internal_errors FROM sys.members",
+        "writes_refused, internal_errors, ceil(lease) AS lease, floor(silent) AS silent "
+        "FROM sys.members",
         ("member",),
         1,
         1,
-        wakes=("partitions", "map_parts", "clients"),
+        wakes=("partitions", "membership", "map_parts", "clients"),
         on="view",
+    ),
+    Topic(
+        "membership",
+        "SELECT * FROM sys.membership_events WHERE at IS NOT NULL",
+        ("member", "at", "kind", "subject"),
+        2,
+        4,
+    ),
+    Topic(
+        "spark",
+        "SELECT member, service, state, user_name, address, cores, free, running, "
+        "floor(silent) AS silent FROM sys.spark_services WHERE service IS NOT NULL",
+        ("member", "service"),
+        2,
+        8,
     ),
     Topic("partitions", "SELECT * FROM sys.partitions", ("partition",), 1, 8),
     Topic("maps", "SELECT * FROM sys.maps", ("map_id",), 2, 4),

@@ -38,6 +38,7 @@ from remuda.member.membership.clock_rounds import ClockRounds
 from remuda.member.membership.forming import Forming
 from remuda.member.membership.joining import Joining
 from remuda.member.membership.meeting import Meetings
+from remuda.member.membership.membership_history import MembershipHistory
 from remuda.member.membership.membership_messages import (
     decode_agreement,
     decode_log_end,
@@ -92,6 +93,7 @@ class Membership(Wing):
         self.leavers = Leavers(core)
         rounds = ClockRounds(core, peers, self._heartbeat, self._reported)
         self.on_clock, self.clocks = rounds.on_clock, rounds.clocks
+        self.history = MembershipHistory(core)
         self._refused: dict[int, str] = {}
         """Why the last heartbeat of a member was refused."""
         self._told: dict[int, float] = {}
@@ -134,6 +136,7 @@ class Membership(Wing):
         self._machine = ms.Membership(core.number, view, now=now, times=times, next_view=next_view)
         core.view = view
         self._log(view)
+        self.history.begun(view)
         self._minimum(view)
         self._refresh(self._machine)
         self._ticking = core.spawn(self._tick(), "heartbeats")
@@ -559,8 +562,14 @@ class Membership(Wing):
             cause = f"{cause}; its heartbeats are refused: {refused}"
         log.warning("member lost", extra=fields(peer=number, cause=cause))
         core.lost[number] = cause
+        self.history.note("suspected", core.view.number, subject=number, cause=cause)
         self._tell_lost(number)
         self._peers.forget(number)
+
+    def silence(self, number: int) -> float | None:
+        """Seconds since ``number`` was heard; 0 for this member itself, None for a stranger."""
+        now = self._core.world.clock.monotonic()
+        return None if self._machine is None else self._machine.silence(now, number)
 
     def tell_losses(self) -> None:
         """The losses that the wings have not heard of, because they have just begun."""

@@ -14,7 +14,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -30,7 +30,7 @@ from remuda.member.state.log import fields
 from remuda.query.ids import QueryId
 from remuda.query.wire import decode_query_id, encode_query_id
 from remuda.rpc import codec, type_codec
-from remuda.rpc.messages import user_pb2
+from remuda.rpc.messages import control_pb2, user_pb2
 from remuda.rpc.messages.user_pb2 import RpcType
 from remuda.rpc.transport import Channel, Request
 from remuda.sql.spark_sql.relations import SparkQuery
@@ -110,6 +110,22 @@ class SparkServices:
     def count(self) -> int:
         """Statements that run on Spark, or wait for it."""
         return len(self._queue) + sum(len(service.runs) for service in self._services.values())
+
+    def described(self) -> Iterator[control_pb2.SparkService]:
+        """The services that ask this member for work."""
+        self._expire()
+        now = self._core.world.clock.monotonic()
+        for service in self._services.values():
+            found = control_pb2.SparkService(
+                service=service.name,
+                cores=service.cores,
+                free=service.free,
+                running=len(service.runs),
+                silent=0.0 if service.waiting is not None else max(0.0, now - service.heard),
+            )
+            if service.channel is not None:
+                found.user, found.address = service.channel.user, service.channel.peer
+            yield found
 
     def oldest_read(self) -> int | None:
         """The lowest timestamp that Spark reads at, on all members."""

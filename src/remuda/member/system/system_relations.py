@@ -79,6 +79,7 @@ class SystemRelations:
         core: Core,
         state: SystemState,
         *,
+        silence: Callable[[int], float | None],
         statistics: ClusterStatistics,
         indexes: IndexService,
         statements: Statements,
@@ -86,6 +87,8 @@ class SystemRelations:
         activity: ActivityReport,
         advisory: AdvisoryRows,
     ) -> None:
+        """``silence``: the seconds since this member has heard another one."""
+        self._silence = silence
         self._indexes_known = indexes
         self._core = core
         self._state = state
@@ -106,6 +109,8 @@ class SystemRelations:
         activities = ActivityRelations(core, activity, advisory)
         live: dict[str, Callable[[Statement], Awaitable[Iterable[Row]]]] = {
             "sys.members": self._members,
+            "sys.membership_events": self._membership_events,
+            "sys.spark_services": self._spark_services,
             "sys.partitions": self._partitions,
             "sys.maps": self._maps,
             "sys.map_parts": self._map_parts,
@@ -210,9 +215,36 @@ class SystemRelations:
                     gauges.get("internal_errors"),
                     member.release, member.versions.lowest, member.versions.highest,
                     core.view.version,
+                    state.lease if state is not None and state.HasField("lease") else None,
+                    self._silence(member.number),
                 )
             )  # fmt: skip
         return rows
+
+    async def _membership_events(self, _statement: Statement) -> Iterable[Row]:
+        answers = await self._state.answered(membership=True)
+        rows: list[Row] = [
+            (
+                moment(event.at), member, event.view, event.kind,
+                event.subject or None, event.cause or None,
+            )
+            for member, state in answers.known.items()
+            for event in state.membership
+        ]  # fmt: skip
+        silent = [(None, number, None, NO_ANSWER, None, None) for number in answers.silent]
+        return [*rows, *silent]
+
+    async def _spark_services(self, _statement: Statement) -> Iterable[Row]:
+        answers = await self._state.answered()
+        rows: list[Row] = [
+            (
+                member, service.service, "busy" if service.running else "idle", service.user,
+                service.address, service.cores, service.free, service.running, service.silent,
+            )
+            for member, state in answers.known.items()
+            for service in state.spark_services
+        ]  # fmt: skip
+        return [*rows, *(no_answer(number, 0, 9, 2) for number in answers.silent)]
 
     async def _partitions(self, _statement: Statement) -> Iterable[Row]:
         core = self._core

@@ -52,12 +52,17 @@ class SystemState(Wing):
         internal_errors: Callable[[], int],
         subscriptions: Callable[[], Iterable[control_pb2.Subscription]],
         snapshots: Callable[[], Iterable[control_pb2.SnapshotTask]],
+        spark: Callable[[], Iterable[control_pb2.SparkService]],
+        membership: Callable[[], Iterable[control_pb2.MembershipEvent]],
     ) -> None:
         """``clients`` has the statements that run here; ``queued`` tells which of them wait for
         memory; ``copies_refused`` why another member did not take a copy that it is to have;
         ``internal_errors`` how many statements have ended with one; ``subscriptions`` the clients
         that read changes of maps here; ``snapshots`` the statements about snapshots that run
-        here."""
+        here; ``spark`` the services that ask for work here; ``membership`` what this member has
+        seen of the others."""
+        self._spark = spark
+        self._membership = membership
         self._copies_refused = copies_refused
         self._queued = queued
         self._internal_errors = internal_errors
@@ -87,13 +92,19 @@ class SystemState(Wing):
         """The state of each live member. Raises MemberUnavailable."""
         return (await self._asked(REQUEST_TIMEOUT)).whole()
 
-    async def answered(self, timeout: float = PATIENCE) -> Gathered[control_pb2.SystemState]:
+    async def answered(
+        self, timeout: float = PATIENCE, *, membership: bool = False
+    ) -> Gathered[control_pb2.SystemState]:
         """The states of the members that answer within ``timeout`` seconds: for people who look at
-        a cluster because something is wrong with it."""
-        return await self._asked(timeout)
+        a cluster because something is wrong with it. ``membership``: with its events."""
+        return await self._asked(timeout, membership)
 
-    async def _asked(self, timeout: float) -> Gathered[control_pb2.SystemState]:
+    async def _asked(
+        self, timeout: float, membership: bool = False
+    ) -> Gathered[control_pb2.SystemState]:
         message = control_pb2.SystemStateRequest(context=self._core.context())
+        if membership:
+            message.membership = True
         found = await in_one_round(
             self._core,
             self._peers,
@@ -102,17 +113,17 @@ class SystemState(Wing):
             control_pb2.SystemState.FromString,
             timeout,
         )
-        return found.with_own(self._core.number, self.here())
+        return found.with_own(self._core.number, self.here(membership))
 
     def on_request(self, request: Request) -> None:
         message = control_pb2.SystemStateRequest.FromString(request.pbody)
         self._core.observe_peer(message.context)
-        request.reply(RpcType.SYSTEM_STATE, self.here())
+        request.reply(RpcType.SYSTEM_STATE, self.here(message.membership))
 
     def _rows(self, store: MapStore) -> int:
         return store.size(self._core.timestamp()) if store.expiring else store.rows
 
-    def here(self) -> control_pb2.SystemState:
+    def here(self, membership: bool = False) -> control_pb2.SystemState:
         core = self._core
         state = control_pb2.SystemState(
             context=core.context(), catalog_version=core.catalog.version
@@ -141,6 +152,12 @@ class SystemState(Wing):
         state.transactions.extend(self.open_transactions())
         state.snapshots.extend(self._snapshots())
         state.subscriptions.extend(self._subscriptions())
+        state.spark_services.extend(self._spark())
+        left = core.readiness.lease_until - core.world.clock.monotonic()
+        if left < float("inf"):
+            state.lease = max(0.0, left)
+        if membership:
+            state.membership.extend(self._membership())
         running = self._queries.running()
         state.statements.extend(self.running_statements())
         for query, instances in running:

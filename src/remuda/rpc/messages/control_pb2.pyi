@@ -1183,13 +1183,15 @@ class CommitStatusReply(_message.Message):
     def __init__(self, context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., state: _Optional[_Union[CommitStatusReply.State, str]] = ..., commit_timestamp: _Optional[int] = ...) -> None: ...
 
 class SystemStateRequest(_message.Message):
-    __slots__ = ("context",)
+    __slots__ = ("context", "membership")
     CONTEXT_FIELD_NUMBER: _ClassVar[int]
+    MEMBERSHIP_FIELD_NUMBER: _ClassVar[int]
     context: _common_pb2.Context
-    def __init__(self, context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ...) -> None: ...
+    membership: bool
+    def __init__(self, context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., membership: _Optional[bool] = ...) -> None: ...
 
 class SystemState(_message.Message):
-    __slots__ = ("context", "catalog_version", "gauges", "maps", "statements", "fragments", "transactions", "snapshots", "subscriptions", "copies_refused", "log_levels")
+    __slots__ = ("context", "catalog_version", "gauges", "maps", "statements", "fragments", "transactions", "snapshots", "subscriptions", "copies_refused", "log_levels", "spark_services", "lease", "membership")
     CONTEXT_FIELD_NUMBER: _ClassVar[int]
     CATALOG_VERSION_FIELD_NUMBER: _ClassVar[int]
     GAUGES_FIELD_NUMBER: _ClassVar[int]
@@ -1201,6 +1203,9 @@ class SystemState(_message.Message):
     SUBSCRIPTIONS_FIELD_NUMBER: _ClassVar[int]
     COPIES_REFUSED_FIELD_NUMBER: _ClassVar[int]
     LOG_LEVELS_FIELD_NUMBER: _ClassVar[int]
+    SPARK_SERVICES_FIELD_NUMBER: _ClassVar[int]
+    LEASE_FIELD_NUMBER: _ClassVar[int]
+    MEMBERSHIP_FIELD_NUMBER: _ClassVar[int]
     context: _common_pb2.Context
     catalog_version: int
     gauges: _containers.RepeatedCompositeFieldContainer[_user_pb2.Gauge]
@@ -1212,7 +1217,42 @@ class SystemState(_message.Message):
     subscriptions: _containers.RepeatedCompositeFieldContainer[Subscription]
     copies_refused: str
     log_levels: _containers.RepeatedCompositeFieldContainer[LogLevel]
-    def __init__(self, context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., catalog_version: _Optional[int] = ..., gauges: _Optional[_Iterable[_Union[_user_pb2.Gauge, _Mapping]]] = ..., maps: _Optional[_Iterable[_Union[MapPart, _Mapping]]] = ..., statements: _Optional[_Iterable[_Union[RunningStatement, _Mapping]]] = ..., fragments: _Optional[_Iterable[_Union[RunningFragment, _Mapping]]] = ..., transactions: _Optional[_Iterable[_Union[OpenTransaction, _Mapping]]] = ..., snapshots: _Optional[_Iterable[_Union[SnapshotTask, _Mapping]]] = ..., subscriptions: _Optional[_Iterable[_Union[Subscription, _Mapping]]] = ..., copies_refused: _Optional[str] = ..., log_levels: _Optional[_Iterable[_Union[LogLevel, _Mapping]]] = ...) -> None: ...
+    spark_services: _containers.RepeatedCompositeFieldContainer[SparkService]
+    lease: float
+    membership: _containers.RepeatedCompositeFieldContainer[MembershipEvent]
+    def __init__(self, context: _Optional[_Union[_common_pb2.Context, _Mapping]] = ..., catalog_version: _Optional[int] = ..., gauges: _Optional[_Iterable[_Union[_user_pb2.Gauge, _Mapping]]] = ..., maps: _Optional[_Iterable[_Union[MapPart, _Mapping]]] = ..., statements: _Optional[_Iterable[_Union[RunningStatement, _Mapping]]] = ..., fragments: _Optional[_Iterable[_Union[RunningFragment, _Mapping]]] = ..., transactions: _Optional[_Iterable[_Union[OpenTransaction, _Mapping]]] = ..., snapshots: _Optional[_Iterable[_Union[SnapshotTask, _Mapping]]] = ..., subscriptions: _Optional[_Iterable[_Union[Subscription, _Mapping]]] = ..., copies_refused: _Optional[str] = ..., log_levels: _Optional[_Iterable[_Union[LogLevel, _Mapping]]] = ..., spark_services: _Optional[_Iterable[_Union[SparkService, _Mapping]]] = ..., lease: _Optional[float] = ..., membership: _Optional[_Iterable[_Union[MembershipEvent, _Mapping]]] = ...) -> None: ...
+
+class SparkService(_message.Message):
+    __slots__ = ("service", "user", "address", "cores", "free", "running", "silent")
+    SERVICE_FIELD_NUMBER: _ClassVar[int]
+    USER_FIELD_NUMBER: _ClassVar[int]
+    ADDRESS_FIELD_NUMBER: _ClassVar[int]
+    CORES_FIELD_NUMBER: _ClassVar[int]
+    FREE_FIELD_NUMBER: _ClassVar[int]
+    RUNNING_FIELD_NUMBER: _ClassVar[int]
+    SILENT_FIELD_NUMBER: _ClassVar[int]
+    service: str
+    user: str
+    address: str
+    cores: int
+    free: int
+    running: int
+    silent: float
+    def __init__(self, service: _Optional[str] = ..., user: _Optional[str] = ..., address: _Optional[str] = ..., cores: _Optional[int] = ..., free: _Optional[int] = ..., running: _Optional[int] = ..., silent: _Optional[float] = ...) -> None: ...
+
+class MembershipEvent(_message.Message):
+    __slots__ = ("at", "kind", "view", "subject", "cause")
+    AT_FIELD_NUMBER: _ClassVar[int]
+    KIND_FIELD_NUMBER: _ClassVar[int]
+    VIEW_FIELD_NUMBER: _ClassVar[int]
+    SUBJECT_FIELD_NUMBER: _ClassVar[int]
+    CAUSE_FIELD_NUMBER: _ClassVar[int]
+    at: int
+    kind: str
+    view: int
+    subject: int
+    cause: str
+    def __init__(self, at: _Optional[int] = ..., kind: _Optional[str] = ..., view: _Optional[int] = ..., subject: _Optional[int] = ..., cause: _Optional[str] = ...) -> None: ...
 
 class ActivityRequest(_message.Message):
     __slots__ = ("context", "locks", "page")

@@ -310,6 +310,8 @@ def _labels(given: str, host: str) -> str:
     found = [given] if given.strip() else []
     if "rack" not in names:
         found.append(f"rack={host}")
+    if "hosted" not in names:
+        found.append("hosted=spark")
     if "host" not in names:
         found.append(f"host={host}:executor-{os.getppid()}")
     return ",".join(found)

@@ -1,11 +1,11 @@
 // The cluster: its members with their places and loads, and what happened to them.
 
-import { h, setClass, setText, state } from "./dom.js";
-import { bytes, clock, count, plural } from "./format.js";
+import { h, setClass, setText, state, Table } from "./dom.js";
+import { bytes, count, moment, plural } from "./format.js";
 import { Herd, kindOf, stateOf } from "./members.js";
 
 export class ClusterView {
-  topics = ["partitions", "logs"];
+  topics = ["partitions", "logs", "membership", "spark"];
 
   constructor({ store, herd }) {
     this.store = store;
@@ -17,14 +17,33 @@ export class ClusterView {
     });
     this.list = h("div", { class: "cards" });
     this.events = h("ol", { class: "timeline" });
-    this.quiet = h("p", { class: "empty" }, "Nothing has happened since this page was opened.");
+    this.quiet = h("p", { class: "empty" }, "The members have seen nothing yet.");
+    this.places = h("div", { class: "body places" });
+    this.placed = "";
+    this.services = new Table([
+      { title: "Service", cell: (row) => h("code", {}, row.service), same: (row) => row.service, sort: (row) => row.service },
+      { title: "State", cell: (row) => state(row.state === "busy" ? "busy" : "good", row.state), same: (row) => row.state },
+      { title: "User", cell: (row) => row.user_name || "–" },
+      { title: "Address", cell: (row) => row.address || "–" },
+      { title: "Cores", number: true, cell: (row) => count(row.cores) },
+      { title: "Running", number: true, cell: (row) => count(row.running) },
+      { title: "Takes", number: true, cell: (row) => count(row.free) },
+      { title: "Heard", number: true, cell: (row) => (Number(row.silent) ? `${row.silent} s ago` : "now") },
+      { title: "Serves member", number: true, cell: (row) => count(row.member) },
+    ], { caption: "Spark services", sort: 0, empty: "No Spark service asks for work (remuda spark-service)." });
+    this.hosted = h("span", { class: "soft" });
     this.element = h("div", { class: "stack" },
       h("div", { class: "head" }, h("h1", {}, "Cluster")),
       h("dl", { class: "facts panel" }, this.facts.map((fact) => fact.element)),
       h("section", { "aria-label": "Members" }, this.list),
-      h("section", { class: "panel" }, h("header", {}, h("h2", {}, "Membership events"),
-        h("span", { class: "soft" }, "since this page was opened")), this.events, this.quiet));
-    this.noted = -1;
+      h("div", { class: "pair" },
+        h("section", { class: "panel" }, h("header", {}, h("h2", {}, "Membership events"),
+          h("span", { class: "soft" }, "the last that the members have seen")),
+        h("div", { class: "scroll events", tabindex: "0", role: "region", "aria-label": "Membership events" }, this.events, this.quiet)),
+        h("section", { class: "panel" }, h("header", {}, h("h2", {}, "Places"),
+          h("span", { class: "soft" }, "copies of a partition lie in different ones")), this.places)),
+      h("section", { class: "panel" }, h("header", {}, h("h2", {}, "Spark"), this.hosted), this.services.element));
+    this.noted = "";
   }
 
   render() {
@@ -56,14 +75,83 @@ export class ClusterView {
         this.cards.delete(number);
       }
     }
-    const latest = this.herd.events[0]?.key;
-    if (latest !== this.noted) {
-      this.noted = latest;
-      this.events.replaceChildren(...this.herd.events.map((event) =>
-        h("li", {}, h("time", {}, clock(event.at)), state(event.kind, event.title), h("span", {}, event.text))));
-      this.quiet.hidden = this.herd.events.length > 0;
-    }
+    this.tellEvents();
+    this.showPlaces(now);
+    this.services.update(this.store.rows("spark"));
+    const hosted = now.filter((member) => labelsOf(member).hosted === "spark").map((member) => member.member);
+    setText(this.hosted, hosted.length ? `runs ${plural(hosted.length, "member")} on its executors: ${hosted.join(", ")}` : "no member runs on its executors");
   }
+
+  tellEvents() {
+    const events = merged(this.store.rows("membership"));
+    const noted = JSON.stringify(events);
+    if (noted === this.noted) return;
+    this.noted = noted;
+    this.quiet.hidden = events.length > 0;
+    this.events.replaceChildren(...events.map((event) => h("li", {}, h("time", {}, moment(event.at)),
+      state(KINDS[event.kind] ?? "", event.subject === null ? `View ${event.view}` : `Member ${event.subject}`),
+      h("span", {}, sentence(event)))));
+  }
+
+  showPlaces(members) {
+    const placed = JSON.stringify(members.map((member) => [member.member, member.host, member.labels]));
+    if (placed === this.placed) return;
+    this.placed = placed;
+    this.places.replaceChildren(placesOf(members));
+  }
+}
+
+const KINDS = { joined: "good", heard: "good", left: "warn", dropped: "bad", suspected: "bad", view: "busy" };
+
+function sentence({ kind, view, cause, seen }) {
+  const by = `, as ${seen.length > 1 ? "members" : "member"} ${seen.join(", ")} saw it`;
+  if (kind === "view") return `begins: ${cause}`;
+  if (kind === "joined") return `joined with view ${view}, at ${cause}`;
+  if (kind === "left") return `left with view ${view}`;
+  if (kind === "dropped") return `dropped by view ${view}: ${cause}`;
+  return `${kind === "heard" ? "heard again" : kind}${cause ? `: ${cause}` : ""}${by}`;
+}
+
+// Members tell of one event each: what they saw within some seconds is one line, the latest first.
+function merged(rows) {
+  const found = [];
+  for (const row of [...rows].sort((a, b) => a.at - b.at)) {
+    const before = found.findLast((event) => event.kind === row.kind && event.view === row.view && event.subject === row.subject);
+    if (before && row.at - before.at < 15000) {
+      if (!before.seen.includes(row.member)) before.seen = [...before.seen, row.member].sort((a, b) => a - b);
+    } else found.push({ kind: row.kind, view: row.view, subject: row.subject, cause: row.cause, at: row.at, seen: [row.member] });
+  }
+  return found.reverse().slice(0, 100);
+}
+
+function labelsOf(member) {
+  return Object.fromEntries((member.labels ?? "").split(", ").filter(Boolean).map((label) => {
+    const at = label.indexOf("=");
+    return [label.slice(0, at), label.slice(at + 1)];
+  }));
+}
+
+// Zones, racks and hosts as a tree with the members as leaves; a level that no member names is left out.
+function placesOf(members) {
+  const levels = ["zone", "rack", "host"].filter((level) => level === "host" || members.some((member) => labelsOf(member)[level]));
+  const grow = (group, depth) => {
+    if (depth === levels.length) {
+      return h("span", { class: "row" }, group.map((member) => {
+        const leaf = h("span", { class: "leaf" }, `Member ${member.member}`);
+        leaf.style.setProperty("--hue", Herd.hue(member.member));
+        return leaf;
+      }));
+    }
+    const level = levels[depth];
+    const parts = new Map();
+    for (const member of group) {
+      const name = labelsOf(member)[level] ?? (level === "host" ? member.host : "none");
+      parts.set(name, [...(parts.get(name) ?? []), member]);
+    }
+    return h("ul", {}, [...parts].sort(([a], [b]) => (a < b ? -1 : 1)).map(([name, part]) =>
+      h("li", {}, h("span", { class: "soft" }, level), " ", h("b", {}, name), grow(part, depth + 1))));
+  };
+  return grow(members, 0);
 }
 
 class Card {
@@ -75,7 +163,7 @@ class Card {
     this.state = h("span");
     this.chips = h("div", { class: "row" });
     this.cause = h("p", { class: "bad-text" });
-    this.gauges = ["Stored", "Statements", "Log"].map((name) => {
+    this.gauges = ["Stored", "Statements", "Log", "Lease"].map((name) => {
       const fill = h("i"), text = h("span");
       const meter = h("div", { class: "meter" }, fill);
       return { fill, text, meter, element: h("div", { class: "gauge" }, h("span", {}, name), meter, text) };
@@ -88,6 +176,7 @@ class Card {
     this.element.style.setProperty("--hue", Herd.hue(number));
     this.chipped = "";
     this.shown = "";
+    this.leased = 1;
   }
 
   update(member, log) {
@@ -120,6 +209,19 @@ class Card {
       setText(this.gauges[2].text, `${bytes(log.bytes)}, ${plural(waits, "record")} to sync`);
       this.gauges[2].fill.style.transform = `scaleX(${Math.min(1, waits / 1000)})`;
     }
+    this.lease(member);
+  }
+
+  // The right to serve: what is left of it, and for how long the others have not heard the member.
+  lease(member) {
+    const { fill, text, meter, element } = this.gauges[3];
+    const left = member.dropped ? 0 : Number(member.lease ?? 0);
+    const silent = Number(member.silent ?? 0);
+    element.hidden = !member.dropped && member.lease === null && silent < 2;
+    this.leased = Math.max(this.leased, left);
+    fill.style.transform = `scaleX(${left / this.leased})`;
+    setClass(meter, `meter ${left === 0 ? "bad" : silent > 2 ? "warn" : "good"}`);
+    setText(text, `${left ? `${left} s left` : "none"}${silent > 2 ? `, silent for ${silent} s` : ""}`);
   }
 
   gauge(place, held, limit) {

@@ -2,7 +2,6 @@
 
 import { clock } from "./format.js";
 
-const EVENTS_MAX = 200;
 const HUES = 12;
 
 export class Herd {
@@ -14,7 +13,6 @@ export class Herd {
 
   forget() {
     this.known = new Map();
-    this.events = [];
     this.view = null;
   }
 
@@ -36,34 +34,17 @@ export class Herd {
     return `var(--m${(Number(member) - 1) % HUES})`;
   }
 
-  note(kind, title, text) {
-    this.events.unshift({ key: `${Date.now()} ${this.events.length} ${title}`, at: Date.now(), kind, title, text });
-    this.events.length = Math.min(this.events.length, EVENTS_MAX);
-  }
-
   look() {
     const rows = this.store.rows("members");
     if (!rows.length) return;
-    const first = this.known.size === 0;
     const there = new Set(rows.map((row) => row.member));
     const view = Math.max(...rows.map((row) => Number(row.view)));
-    if (this.view !== null && view !== this.view) {
-      this.note("busy", `View ${view}`, `${rows.length} members: ${[...there].sort((a, b) => a - b).join(", ")}`);
-    }
-    for (const row of rows) {
-      const before = this.known.get(row.member);
-      if (!first && (!before || before.dropped)) {
-        this.note("good", `Member ${row.member}`, `has joined, ${row.host}:${row.user_port}`);
-      } else if (before && before.state !== row.state) {
-        this.note(kindOf(row), `Member ${row.member}`, row.cause ? `${row.state}: ${row.cause}` : row.state);
-      }
-      this.known.set(row.member, row);
-    }
+    for (const row of rows) this.known.set(row.member, row);
     for (const [number, row] of this.known) {
       if (!there.has(number) && !row.dropped) {
         const left = row.state === "leaving";
-        this.note(left ? "warn" : "bad", `Member ${number}`, left ? "has left" : `was dropped by view ${view}`);
-        this.known.set(number, { ...row, dropped: true, left, at: Date.now(), droppedIn: view });
+        const cause = left ? `has left with view ${view}` : `dropped by view ${view}`;
+        this.known.set(number, { ...row, dropped: true, left, at: Date.now(), cause });
       }
     }
     this.view = view;
