@@ -55,6 +55,38 @@ def test_results_have_the_forms_of_psql(shell):
     assert found.replace("to errors\n", "") == expected
 
 
+def test_crosstabs_have_the_form_of_psql(shell):
+    """``crosstab_of_psql.txt`` is the standard output of psql 15 for ``crosstab.sql``."""
+    expected = (SCRIPTS / "crosstab_of_psql.txt").read_text()
+    assert shell("\\set QUIET on\n" + (SCRIPTS / "crosstab.sql").read_text()) == expected
+
+
+@pytest.mark.parametrize(
+    ("command", "problem"),
+    [
+        ("SELECT 1, 2, 3, 4 \\crosstabview", "data column must be specified when query returns"),
+        ("SELECT 1, 2 \\crosstabview", "query must return at least three columns"),
+        ("SELECT 1, 2, 3 \\crosstabview 1 1", "horizontal headers must be different columns"),
+        ("SELECT 1, 2, 3 \\crosstabview 1 7", "column number 7 is out of range 1..3"),
+        ("SELECT 1, 2, 3 \\crosstabview 1 nothing", 'column name not found: "nothing"'),
+        ("SELECT 1 a, 2 b, 3 b \\crosstabview a b", 'ambiguous column name: "b"'),
+        (
+            "VALUES (1, NULL, 3), (1, NULL, 4) \\crosstabview",
+            'query result contains multiple data values for row "1", column "(null)"',
+        ),
+        (
+            "SELECT 1, i, 2 FROM generate_series(1, 1601) g(i) \\crosstabview",
+            "maximum number of columns (1600) exceeded",
+        ),
+    ],
+)
+def test_crosstabs_say_what_is_wrong(shell, command, problem):
+    found = shell(command)
+    assert f"\\crosstabview: {problem}" in found.replace("vertical and horizontal", "horizontal")
+    head = shell("SELECT 5 AS a, 6 AS b, 7 AS c \\crosstabview").splitlines()[0]
+    assert head.split() == ["a", "|", "6"]
+
+
 def test_relations(shell, golden, client):
     found = shell((SCRIPTS / "relations.sql").read_text())
     found = found.replace(", ".join(client.addresses), "ADDRESSES")

@@ -153,6 +153,9 @@ class TestShell:
         monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
         assert history_file() == tmp_path / "state" / "remuda" / "sql_history"
         assert history_file().exists()
+        named = tmp_path / "other" / "history"
+        assert history_file(str(named)) == named
+        assert named.exists()
 
 
 @pytest.mark.usefixtures("scripted")

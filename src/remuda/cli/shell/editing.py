@@ -73,7 +73,10 @@ def run_shell(session: Session, reader: LineReader | None = None) -> None:
     """Read and run until the user leaves."""
     scanner = Scanner(session.variables.lookup)
     catalog = Catalog(session)
-    reader = reader or PromptReader(catalog, lambda text: continuation(session, scanner, text))
+    history = session.variables.get("HISTFILE") or os.environ.get("REMUDA_HISTORY") or ""
+    reader = reader or PromptReader(
+        catalog, lambda text: continuation(session, scanner, text), history
+    )
     session.say(
         f"Remuda {__version__}, connected to {', '.join(session.client.addresses)}. \\? for help."
     )
@@ -101,7 +104,9 @@ class PromptReader:
     """Statements by prompt_toolkit: edited as a whole, over several lines, with a history of
     statements and completion. ``more``: the prompt of the next line, if there must be one."""
 
-    def __init__(self, catalog: Catalog, more: Callable[[str], str | None]) -> None:
+    def __init__(
+        self, catalog: Catalog, more: Callable[[str], str | None], history_name: str = ""
+    ) -> None:
         try:
             toolkit = import_module("prompt_toolkit")
             completion = import_module("prompt_toolkit.completion")
@@ -132,7 +137,7 @@ class PromptReader:
         self._more = more
         self._bindings = bindings
         self._session = toolkit.PromptSession(
-            history=history.FileHistory(str(history_file())),
+            history=history.FileHistory(str(history_file(history_name))),
             completer=Completer(),
             complete_while_typing=False,
             enable_history_search=True,
@@ -156,10 +161,10 @@ class PromptReader:
         return self._more("\n".join(lines)) or ""
 
 
-def history_file() -> Path:
-    """``remuda/sql_history`` below the user's state directory; made if needed."""
+def history_file(name: str = "") -> Path:
+    """``name``, or ``remuda/sql_history`` below the user's state directory; made if needed."""
     state = os.environ.get("XDG_STATE_HOME") or "~/.local/state"
-    path = Path(state).expanduser() / "remuda" / "sql_history"
+    path = Path(name or Path(state) / "remuda" / "sql_history").expanduser()
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.touch(mode=0o600)

@@ -6,6 +6,7 @@ from remuda.cli.shell.commands import (
     buffer,
     conditional,
     connection,
+    crosstab,
     describing,
     files,
     formatting,
@@ -29,7 +30,7 @@ SECTIONS = (
         "General",
         (*general.COMMANDS, Command(("?",), _help, "", "this list")),
     ),
-    Section("Query buffer", buffer.COMMANDS),
+    Section("Query buffer", (*buffer.COMMANDS, *crosstab.COMMANDS)),
     Section("Input and output", files.COMMANDS),
     Section("Conditions", conditional.COMMANDS),
     Section(
