@@ -18,6 +18,7 @@ HERE = Path(__file__).resolve().parent
 NAMES = (
     "calls",
     "idle",
+    "console",
     "point",
     "postgres",
     "copying",

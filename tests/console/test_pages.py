@@ -68,7 +68,7 @@ def test_light_and_dark(browser: Browser, face: Any) -> None:
     background = "getComputedStyle(document.body).backgroundColor"
     show(browser, face, "cluster", "alive")
     before = browser.run(background)
-    browser.click("button", "Light or dark")
+    browser.click("button", "Theme")
     assert browser.run(background) != before
     browser.run("localStorage.clear()")
 

@@ -63,8 +63,8 @@ class Frame {
         h("div", { class: "foot" }, this.health,
           h("div", { class: "row user" }, h("span", { class: "grow" }, user),
             session.login ? h("button", { class: "quiet", type: "button", onclick: logout }, "Log out") : null),
-          h("button", { class: "quiet", type: "button", onclick: () =>
-            theme(document.documentElement.dataset.theme === "dark" ? "light" : "dark") }, "Light or dark"))),
+          h("button", { class: "quiet", type: "button", title: "Light or dark", onclick: () =>
+            theme(document.documentElement.dataset.theme === "dark" ? "light" : "dark") }, "Theme"))),
       this.main);
   }
 
