@@ -1,4 +1,4 @@
-"""What an open page of the console costs the members: ``./run bench console``.
+"""The cost of an open page of the console for the members: ``./run bench console``.
 
 Three member processes hold maps that nobody uses, and a gateway serves the console. For each page
 its stream of events is open as in a browser, for its topics. Shown: the processor time of a member

@@ -1,4 +1,4 @@
-"""What members tell of each other: leases, silence, and the events that they have seen."""
+"""Relations that tell of the members: leases, silence, and the events that they have seen."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What one member has seen of the others: views, losses, returns; the last of them, for people."""
+"""The last events of the membership as one member saw them: views, losses, returns; for people."""
 
 from __future__ import annotations
 
