@@ -104,5 +104,5 @@ class Cursor(Result):
 
     def __del__(self) -> None:
         reader = getattr(self, "_reader", None)
-        if reader is not None:
+        if reader is not None and reader.execution.talk is not None:
             reader.execution.lose()

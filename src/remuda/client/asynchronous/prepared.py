@@ -15,7 +15,13 @@ from remuda.client.network.deadline import NEVER, Deadline
 from remuda.client.network.latest import Latest
 from remuda.client.requests import requests
 from remuda.client.requests.pages import Header
-from remuda.client.requests.requests import NO_OPTIONS, PreparedPlan, RunOptions
+from remuda.client.requests.requests import (
+    NO_OPTIONS,
+    PreparedPlan,
+    Prologue,
+    RunOptions,
+    prologue,
+)
 from remuda.client.values.values import (
     one_sequence,
     parameters_of,
@@ -41,6 +47,9 @@ class Statement:
         self._plans: dict[int, PreparedPlan] = {}
         self._asked: dict[int, Latest[PreparedPlan]] = {}
         self._header: Header | None = None
+        self._reads = is_read(self.text)
+        self._starts: dict[int, Prologue] = {}
+        """By member: how the latest request to it began."""
         self._first: PreparedPlan
 
     async def prepare(self) -> Self:
@@ -83,20 +92,25 @@ class Statement:
             member = self._member(values, physical, types)
             try:
                 plan = self._plans.get(member) or await self._plan(member, deadline)
+                header = self._header
+                made_of = plan.handle, types, header.form if header else 0
+                start = self._starts.get(member)
+                if start is None or (start.statement, start.types, start.form) != made_of:
+                    start = self._starts[member] = prologue(*made_of)
                 reader = await self._core.execute(
                     self.text,
                     physical,
                     types,
                     options,
                     handle=plan.handle,
-                    header=self._header,
+                    header=header,
                     member=member,
+                    known=(start, self._reads, deadline),
                 )
             except (*MAYBE_AGAIN, UndefinedStatement, SchemaChanged) as error:
                 if tries is None:
-                    reads = is_read(self.text)
-                    repeats = settings.retry_reads if reads else 0
-                    tries = self._core.tries(repeats, deadline, reads=reads)
+                    repeats = settings.retry_reads if self._reads else 0
+                    tries = self._core.tries(repeats, deadline, reads=self._reads)
                 await tries.after(error)
                 self._plans.pop(member, None)
                 options = whole.after(time.monotonic() - began)

@@ -13,7 +13,7 @@ import sys
 import time
 from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import replace
-from typing import Any, Self, TypeVar
+from typing import Any, Self, TypeAlias, TypeVar
 
 from remuda.client.core.execution import Execution
 from remuda.client.core.held import Held, SharedSession, ends_transaction, run_held
@@ -58,6 +58,9 @@ _WRITES = re.compile(
     r"\b(insert|update|delete|merge|sink|truncate|create|alter|drop|execute)\b", re.IGNORECASE
 )
 _SETS = re.compile(r"\bsetval\b", re.IGNORECASE)
+
+Known: TypeAlias = tuple[requests.Prologue, bool, Deadline]
+"""Of a statement: how its request begins, whether it only reads, and when it must have ended."""
 
 
 class Core:
@@ -269,12 +272,14 @@ class Core:
         header: Header | None = None,
         member: int | None = None,
         route: Callable[[], int | None] | None = None,
+        known: Known | None = None,
     ) -> Reader:
         """Run a statement until its first page (or its end) is here.
 
         ``member`` and nobody else runs it, once, if given; else the one that ``route`` says (None:
         any). ``handle`` stands for the text on the ``member`` that prepared it; ``header`` is what
-        an earlier run gave.
+        an earlier run gave. ``known`` is what a caller that runs a statement again and again
+        has found out before.
         """
         shared, settings = self.shared, self.settings
         held = None if shared.held is None else self.released(text)
@@ -288,11 +293,13 @@ class Core:
                 self.wrote()  # it may have been the COMMIT
         if settings.timeout is not None:
             options = self.limited(options)
-        start = requests.prologue(handle or text, types, header.form if header else 0)
+        start, reads, deadline = known or (
+            requests.prologue(handle or text, types, header.form if header else 0),
+            is_read(text),
+            Deadline(options.timeout),
+        )
         tries: Tries | None = None
-        reads = is_read(text)
         repeats = settings.retry_reads if reads else 0
-        deadline = Deadline(options.timeout)
         whole, began = options, time.monotonic()
         for attempt in itertools.count():
             if attempt:

@@ -43,7 +43,8 @@ class Execution:
         self._deadline = deadline
         self._answered_by = deadline if deadline.seconds is None else deadline.later(GRACE)
         self._reads = reads
-        self._talk: Conversation | None = talk
+        self.talk: Conversation | None = talk
+        """None when nothing of the statement will come any more."""
         self._handle = 0
         self._reading = False
         self._sent = 0
@@ -87,8 +88,10 @@ class Execution:
             )
         self._reading = True
         try:
-            while self._talk is not None:
-                event = await self._step(self._talk, self._answered_by.remaining())
+            answered_by = self._answered_by
+            while self.talk is not None:
+                left = None if answered_by.seconds is None else answered_by.remaining()
+                event = await self._step(self.talk, left)
                 if event is not None and not isinstance(event, Outcome):
                     return event
         except RemudaError as error:
@@ -111,7 +114,7 @@ class Execution:
         """Send a piece of the data of a COPY FROM; waits while the member has no room. False: the
         statement has ended, ``next_page`` tells how. Until the ``last`` piece is sent, a COPY has
         changed nothing, whatever breaks."""
-        if self._talk is None:
+        if self.talk is None:
             return False
         query = self.stream.query_id
         assert query is not None, "the member has asked for the data"
@@ -123,9 +126,9 @@ class Execution:
         self._sent += 1
         try:
             self._reads = not last
-            self._unanswered.add(await self._sent_over(self._talk, message, data))
-            while self._talk is not None and len(self._unanswered) >= PIECES_IN_FLIGHT:
-                await self._step(self._talk, self._answered_by.remaining())
+            self._unanswered.add(await self._sent_over(self.talk, message, data))
+            while self.talk is not None and len(self._unanswered) >= PIECES_IN_FLIGHT:
+                await self._step(self.talk, self._answered_by.remaining())
         except RemudaError as error:
             self.lose()
             heard = told(error, reads=self._reads)
@@ -135,7 +138,7 @@ class Execution:
         except BaseException:
             self.lose()
             raise
-        return self._talk is not None and self.stream.outcome is None
+        return self.talk is not None and self.stream.outcome is None
 
     async def _sent_over(self, talk: Conversation, message: user_pb2.CopyData, data: bytes) -> int:
         try:
@@ -155,14 +158,14 @@ class Execution:
         an InputError."""
         if self._reading:  # only one may
             self.lose()
-        if self._talk is None or await self._finished_already():
+        if self.talk is None or await self._finished_already():
             return
         try:
             deadline = Deadline(self._answered_by.left(DRAIN_TIMEOUT))
-            while self.stream.query_id is None and self._talk is not None:
-                await self._step(self._talk, deadline.remaining())
-            if self._talk is not None:
-                await self._drain(self._talk, deadline)
+            while self.stream.query_id is None and self.talk is not None:
+                await self._step(self.talk, deadline.remaining())
+            if self.talk is not None:
+                await self._drain(self.talk, deadline)
         except RemudaError:
             self.lose()
         except BaseException:
@@ -171,13 +174,13 @@ class Execution:
 
     async def abandon(self) -> None:
         """Like ``close`` without waiting for the end."""
-        if self._talk is not None and not await self._finished_already():
+        if self.talk is not None and not await self._finished_already():
             self.lose()
 
     def lose(self) -> None:
         """Give up the rest at once."""
-        if self._talk is not None:
-            talk, self._talk = self._talk, None
+        if self.talk is not None:
+            talk, self.talk = self.talk, None
             talk.abandon()
 
     # --- steps ---
@@ -231,8 +234,8 @@ class Execution:
     async def _finished_already(self) -> bool:
         """Whether the end of the result has arrived; takes it in."""
         try:
-            while self._talk is not None:
-                event = await self._step(self._talk, _GLANCE)
+            while self.talk is not None:
+                event = await self._step(self.talk, _GLANCE)
                 if event is not None and not isinstance(event, Outcome):
                     return False
         except QueryTimeout:
@@ -260,6 +263,6 @@ class Execution:
 
     def _release(self) -> None:
         """Others may have the connection, once nothing is under way on it."""
-        if self._talk is not None and not self._unanswered:
-            talk, self._talk = self._talk, None
+        if self.talk is not None and not self._unanswered:
+            talk, self.talk = self.talk, None
             talk.release()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import repeat
 from typing import Any, Final, TypeAlias
 
 import pyarrow as pa
@@ -93,14 +94,14 @@ class RowPage:
     def __init__(self, header: Header, packed: Sequence[bytes]) -> None:
         unpack = header.row_packer.unpack
         self._header = header
-        self._values: list[tuple[PhysicalValue, ...]] = [unpack(data) for data in packed]
+        self._values: list[tuple[PhysicalValue, ...]] = list(map(unpack, packed))
         self.count = len(self._values)
 
     def rows(self) -> list[Row]:
         cls, decoders = self._header.row_class, self._header.decoders
         new = tuple.__new__
         if not decoders:
-            return [new(cls, values) for values in self._values]
+            return list(map(new, repeat(cls), self._values))
         found = []
         for values in self._values:
             row: list[Any] = list(values)

@@ -433,6 +433,10 @@ class PreparedPlan:
 class Prologue(NamedTuple):
     """The beginning of a RUN_QUERY, and how its parameters are packed (None: it has none)."""
 
+    statement: str | bytes
+    types: tuple[SqlType, ...]
+    form: int
+    """The arguments of ``prologue`` that made it."""
     message: bytes
     parameters: RowPacker | None
 
@@ -456,7 +460,8 @@ def prologue(statement: str | bytes, types: tuple[SqlType, ...], form: int) -> P
     body.parameter_types = type_codec.encode_types(types)
     if form:
         body.known_form = form
-    return Prologue(body.SerializeToString(), packer(types) if types else None)
+    message = body.SerializeToString()
+    return Prologue(statement, types, form, message, packer(types) if types else None)
 
 
 def run_query(
@@ -471,7 +476,7 @@ def run_query(
     if start.parameters is not None:
         row = start.parameters.pack(parameters)
         parts.append(field(point_encoding.RUN_PARAMETERS, row))
-    parts.append(field(point_encoding.RUN_CONTEXT, context))
+    parts.append(b"%b%c%b" % (point_encoding.RUN_CONTEXT, len(context), context))  # some 20 bytes
     if options is not NO_OPTIONS:
         body = user_pb2.RunQuery(
             timeout=options.timeout,

@@ -104,10 +104,10 @@ class ObjectCodec:
                     "A key column inside the value must equal the key.",
                 )
         sources: tuple[Sequence[Any], Sequence[Any], Sequence[Any]] = (physical_key, _NONE, items)
-        values = [
-            encode(items[index]) if source == _FROM_VALUE else sources[source][index]
-            for source, index, encode in plan.steps
-        ]
+        values = []
+        for source, index, encode in plan.steps:
+            item = sources[source][index]
+            values.append(encode(item) if source == _FROM_VALUE else item)
         for position in plan.defaults:
             values[position] = self._defaults.value(position)
         return tuple(values)

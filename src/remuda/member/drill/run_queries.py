@@ -46,6 +46,8 @@ class Asked(NamedTuple):
     request: Request
     client: Client | None
     """None: it has gone."""
+    user: str
+    """The name by which the client has logged in."""
     message: user_pb2.RunQuery
     text: str
     types: tuple[SqlType, ...]
@@ -80,17 +82,19 @@ class RunQueries(Wing):
         self._statements.connected(channel, stock=stock, kept=stock, session=session)
 
     def on_run_query(self, request: Request) -> None:
-        self._core.require_serving()
+        core = self._core
+        if core.stopping or not core.view.number:
+            core.require_serving()
         message = user_pb2.RunQuery.FromString(request.pbody)
         client = self._clients.get(request.channel)
         if client is not None and client.stock:
             self._run_stock(request, message, client)
             return
-        self._core.observe_client(message.context)
+        core.observe_client(message.context)
         local = message.local_only or len(message.partitions) > 0
         # A client that names partitions reads those that are kept here.
-        if not local and not message.transaction:
-            self._core.departure.require_staying()
+        if not local and not message.transaction and core.departure.refusing:
+            core.departure.require_staying()
         text = text_of(message)
         types, form = type_codec.parameter_form(message.parameter_types)
         values = form.unpack(message.parameters) if types else ()
@@ -98,7 +102,7 @@ class RunQueries(Wing):
         alone = alone and not chooses_engine(message.session, text)
         alone = alone and b'"timezone"' not in message.session
         alone = alone and b'"search_path"' not in message.session
-        asked = Asked(request, client, message, text, types, values)
+        asked = Asked(request, client, request.user, message, text, types, values)
         if alone and self._run_shortly(asked):
             return
         self._run(asked, local=local)
@@ -133,11 +137,13 @@ class RunQueries(Wing):
         has failed."""
         problem: RemudaError | None = None
         try:
-            asked = Asked(request, client, message, text_of(message), (), ())
+            text = text_of(message)
+            asked = Asked(request, client, request.user, message, text, (), ())
             statement = self._statement(asked, client.session)
         except RemudaError as error:
             problem = error
-            statement = self._statement(Asked(request, client, message, "", (), ()), NO_SESSION)
+            asked = Asked(request, client, request.user, message, "", (), ())
+            statement = self._statement(asked, NO_SESSION)
         self._accept(request, statement)
         self._core.spawn(self._run_after_handle(statement, problem), "statement")
 
@@ -152,7 +158,7 @@ class RunQueries(Wing):
         """Run a statement whose plan is cached without any task; False: none of the short ways is
         for it."""
         message = asked.message
-        found = self._plans.known(asked.text, user=asked.request.user)
+        found = self._plans.known(asked.text, user=asked.user)
         if found is None or message.HasField("read_timestamp"):
             return False
         if message.session and decode_session(message.session).drill:
@@ -174,7 +180,7 @@ class RunQueries(Wing):
             return False
         form = message.known_form if message.accept_answer else None
         answer = PointAnswer(self._core, found, read, wanted, request, self._queries.new_id(), form)
-        statements, user, trace = self._statements, request.user, message.traceparent
+        statements, user, trace = self._statements, asked.user, message.traceparent
         if found.point is not None:
             return statements.read_point(
                 found, wanted, answer.send, text=text, user=user, traceparent=trace
@@ -223,7 +229,7 @@ class RunQueries(Wing):
     def _statement(self, asked: Asked, session: ClientSession) -> Statement:
         """Raises what is wrong with a text in Drill's dialect."""
         request, message, text = asked.request, asked.message, asked.text
-        client, logged_in = asked.client, request.user
+        client, logged_in = asked.client, asked.user
         stock = client is not None and client.stock
         name = client.transaction if client is not None and stock else message.transaction
         core, channel, query = self._core, request.channel, self._queries.new_id()

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from itertools import repeat
 from operator import itemgetter
 from typing import Protocol
 
@@ -98,7 +99,12 @@ class PointReads:
         if store.pending_at_or_below(at) and self._maps.depend(found, keys, at):
             return False
         self._count(text, user)
-        answer([row for key in keys if (row := store.get(key, at)) is not None])
+        rows = []
+        for key in keys:
+            row = store.get(key, at)
+            if row is not None:
+                rows.append(row)
+        answer(rows)
         return True
 
     def _owner(self, found: OpenMap, keys: Sequence[Row]) -> int | None:
@@ -239,7 +245,7 @@ def keys_of(point: PointRead, values: tuple[PhysicalValue, ...]) -> list[Row]:
         return list(dict.fromkeys(lookup_keys(point.keys, values)))
     keys: dict[Row, None] = {}
     for parts in point.keys:
-        key = tuple([evaluate_constant(part, values) for part in parts])
+        key = tuple(map(evaluate_constant, parts, repeat(values)))
         if None not in key:
             keys[key] = None
     return list(keys)
