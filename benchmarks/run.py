@@ -39,6 +39,7 @@ NAMES = (
     "exchange",
     "failover",
     "drain",
+    "upgrade",
     "grid",
     "batches",
     "transactions",
