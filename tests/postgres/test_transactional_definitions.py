@@ -113,15 +113,32 @@ def test_a_connection_that_is_lost_leaves_nothing(connect):
     assert other.execute("SELECT count(*) FROM made").fetchone() == (0,)
 
 
-def test_notify_is_refused_beside_definitions(connect):
-    own = transactional(connect())
-    own.execute("BEGIN")
-    own.execute("CREATE TABLE made (id INT PRIMARY KEY)")
-    with pytest.raises(errors.ActiveSqlTransaction):
-        own.execute("NOTIFY news")
-    own.execute("ROLLBACK")
-    own.execute("BEGIN")
-    own.execute("SELECT pg_notify('news', 'x')")
-    with pytest.raises(errors.ActiveSqlTransaction):
+def test_rows_and_notifications_go_with_definitions(connect):
+    own, other = transactional(connect()), connect()
+    other.execute("LISTEN news")
+    own.execute("CREATE TABLE kept (id INT PRIMARY KEY)")
+    for number, ends in ((1, "ROLLBACK"), (2, "COMMIT")):
+        own.execute("BEGIN")
+        own.execute(f"INSERT INTO kept VALUES ({number})")
+        own.execute("SELECT pg_notify('news', %s)", (f"before {number}",))
         own.execute("CREATE TABLE made (id INT PRIMARY KEY)")
-    own.execute("ROLLBACK")
+        own.execute(f"NOTIFY news, 'behind {number}'")
+        own.execute("INSERT INTO made SELECT id FROM kept")
+        assert other.execute("SELECT count(*) FROM kept").fetchone() == (0,)
+        own.execute(ends)
+    assert other.execute("SELECT * FROM kept, made").fetchall() == [(2, 2)]
+    told = [each.payload for each in other.notifies(timeout=30, stop_after=2)]
+    assert told == ["before 2", "behind 2"]
+
+
+def test_a_name_that_is_taken_keeps_the_rows_out(connect):
+    own, other = transactional(connect()), connect()
+    own.execute("CREATE TABLE kept (id INT PRIMARY KEY)")
+    own.execute("BEGIN")
+    own.execute("INSERT INTO kept VALUES (1)")
+    own.execute("CREATE TABLE made (id INT PRIMARY KEY)")
+    other.execute("CREATE TABLE made (id INT PRIMARY KEY)")
+    with pytest.raises(errors.DuplicateTable):
+        own.execute("COMMIT")
+    assert own.execute("SELECT count(*) FROM kept").fetchone() == (0,)
+    own.execute("INSERT INTO kept VALUES (1)")

@@ -7,6 +7,9 @@
   place by DROP and RENAME. In the end the table has a row of every one that was told of its
   COMMIT, and of none that was told of its failure: of two that have begun with the same table, one
   fails.
+* A transaction of ``Movers`` makes a table, writes a row of a ledger that was there before, and
+  moves money between accounts. Whoever looks at one timestamp finds the sum of the accounts as it
+  was; in the end each table has its row in the ledger, and each row its table.
 * In the end no map without a name is left, and the catalog notes few transactions.
 """
 
@@ -25,6 +28,8 @@ from remuda.catalog.own.definitions import is_made
 from remuda.errors import DuplicateMap, RemudaError, SerializationFailure, UndefinedMap
 
 ROWS = 5
+ACCOUNTS = 8
+MONEY = 100
 TRANSACTIONAL = "SET LOCAL definitions_in_transactions = transactional"
 MESSAGES = ("PARTS", "CATALOG_CHANGE", "CATALOG_INSTALL")
 SWEPT = 60.0
@@ -185,10 +190,65 @@ class Swappers(Definers):
         return self.wrong + self.judged(self.there, "the row of transaction")
 
 
+class Movers(Definers):
+    name = "movers"
+
+    def __init__(self, told: Told) -> None:
+        super().__init__(told)
+        self.there: set[int] = set()
+
+    async def prepare(self, client: Any) -> None:
+        await client.sql("CREATE TABLE ledger (id BIGINT PRIMARY KEY)")
+        await client.sql("CREATE TABLE accounts (id BIGINT PRIMARY KEY, money BIGINT)")
+        values = ", ".join(f"({each}, {MONEY})" for each in range(ACCOUNTS))
+        await client.sql(f"INSERT INTO accounts VALUES {values}")
+
+    async def step(self, client: Any, chance: Random) -> None:
+        if chance.random() < 0.3:
+            await self._count(client)
+            return
+        number = self.told.number()
+        one, other = chance.sample(range(ACCOUNTS), 2)
+        draw = chance.random()
+
+        async def body(transaction: Any) -> bool:
+            run = transaction.sql
+            if draw < 0.5:
+                await run(f"INSERT INTO ledger VALUES ({number})")
+            await run(f"CREATE TABLE moved{number} (id BIGINT PRIMARY KEY)")
+            if draw >= 0.5:
+                await run(f"INSERT INTO ledger VALUES ({number})")
+            await run(f"INSERT INTO moved{number} SELECT id FROM ledger WHERE id = {number}")
+            await run(f"UPDATE accounts SET money = money - 1 WHERE id = {one}")
+            await run(f"UPDATE accounts SET money = money + 1 WHERE id = {other}")
+            return draw > 0.1
+
+        await self.within(client, number, body)
+
+    async def _count(self, client: Any) -> None:
+        found = await rows(client, "SELECT sum(money), count(*) FROM accounts")
+        if found != [(ACCOUNTS * MONEY, ACCOUNTS)]:
+            self.wrong.append(f"the accounts were seen with {found}")
+
+    async def finish(self, client: Any) -> None:
+        await self._count(client)
+        self.there = {number for (number,) in await rows(client, "SELECT id FROM ledger")}
+        found = await rows(client, "SELECT relname FROM pg_class WHERE relname ~ '^moved[0-9]+$'")
+        made = {int(name.removeprefix("moved")) for (name,) in found}
+        if made != self.there:
+            self.wrong.append(f"rows without tables, or tables without rows: {made ^ self.there}")
+        for number in sorted(made & self.there):
+            if await rows(client, f"SELECT id FROM moved{number}") != [(number,)]:
+                self.wrong.append(f"moved{number} has not its row")
+
+    def judge(self) -> list[str]:
+        return self.wrong + self.judged(self.there, "the row of the ledger of transaction")
+
+
 class DefinitionStorm(TransactionStorm):
     def __init__(self, seed: int, level: str | None = None) -> None:
         super().__init__(seed, level)
-        self.works = [Makers(self.told), Swappers(self.told)]
+        self.works = [Makers(self.told), Swappers(self.told), Movers(self.told)]
         self.between = 4.0
 
     def _fate(self, sent: Sent) -> Fate | None:
@@ -197,7 +257,21 @@ class DefinitionStorm(TransactionStorm):
         draw = self.random.random()
         if draw < 0.02 and sent.name == "PARTS":
             return LOST
+        if sent.name == "CATALOG_CHANGE" and self.random.random() < 0.03:
+            return self._lose_with_connection(sent)
         return Fate((self.random.uniform(0, 0.3),)) if draw < 0.15 else None
+
+    def _lose_with_connection(self, sent: Sent) -> Fate:
+        """A change of the catalog, or its answer: its sender does not learn what became of it."""
+        sim = self.sim
+        nodes = {member.node.name: member.node for member in sim.made}
+
+        def reset() -> None:
+            for one, other in ((sent.sender, sent.receiver), (sent.receiver, sent.sender)):
+                sim.network.break_connections(nodes[one], nodes[other], "control")
+
+        sim.loop.call_soon(reset, context=sim.director.context)
+        return LOST
 
     async def crash(self) -> None:
         """At a random step: at the n-th message of a commit, or of an edit, from now on."""

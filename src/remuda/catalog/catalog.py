@@ -73,7 +73,7 @@ class Catalog:
     types: tuple[EnumType, ...] = ()
     """The enums. Columns have them whole (``catalog.enums``)."""
     decided: tuple[DecidedTransaction, ...] = ()
-    """Transactions whose definitions are in it."""
+    """Transactions whose definitions are in it, or never will be."""
 
     @cached_property
     def _by_name(self) -> dict[str, MapSchema]:
@@ -243,8 +243,17 @@ class Catalog:
         self, transaction: DecidedTransaction, forgotten: Collection[DecidedTransaction]
     ) -> Catalog:
         """The catalog, of which the last edits were those of ``transaction``."""
-        left = [each for each in self.decided if each not in forgotten]
-        return replace(self, decided=(*left, transaction))
+        left = self.forgetting(forgotten)
+        return replace(left, decided=(*left.decided, transaction))
+
+    def forgetting(self, forgotten: Collection[DecidedTransaction]) -> Catalog:
+        """Without the notes of these transactions."""
+        left = tuple(n for n in self.decided if not any(map(n.same, forgotten)))
+        return self if left == self.decided else replace(self, decided=left)
+
+    def end_of(self, transaction: DecidedTransaction) -> DecidedTransaction | None:
+        """Its note, if there is one."""
+        return next(filter(transaction.same, self.decided), None)
 
     def _edited_types(
         self, edits: Sequence[Edit], relations: Sequence[MapSchema | ViewDefinition]

@@ -64,11 +64,17 @@ class DropType:
 
 
 class DecidedTransaction(NamedTuple):
-    """A transaction whose definitions the catalog has made: its near member, and the timestamp by
-    which that names it. It is kept as long as that member may ask."""
+    """The end of a transaction with definitions, as the catalog has decided: its near member, and
+    the timestamp by which that names it. It is kept as long as somebody may ask."""
 
     began: int
     member: int
+    timestamp: int = 0
+    """At which its rows commit; 0: it has rolled back."""
+
+    def same(self, other: DecidedTransaction) -> bool:
+        """Whether both are of one transaction."""
+        return self[:2] == other[:2]
 
 
 Edit: TypeAlias = (

@@ -111,6 +111,7 @@ class Rooms:
         self.job_rows = JobRows(core, peers, here)
         self.receiving = Receiving(core, peers, self.transactions, offload, self.job_rows)
         self.catalog = CatalogService(core, peers)
+        self.transactions.decide_by(self.catalog)
         self.recovery: Recovery | None = None
         if core.config.data_dir:
             witness = partial(witness_of, core.config, core.world)

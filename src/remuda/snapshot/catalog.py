@@ -72,11 +72,13 @@ def decode_catalog(state: control_pb2.CatalogState) -> Catalog:
 
 
 def encode_decided(decided: DecidedTransaction) -> control_pb2.DecidedTransaction:
-    return control_pb2.DecidedTransaction(began=decided.began, member=decided.member)
+    return control_pb2.DecidedTransaction(
+        began=decided.began, member=decided.member, timestamp=decided.timestamp or None
+    )
 
 
 def decode_decided(message: control_pb2.DecidedTransaction) -> DecidedTransaction:
-    return DecidedTransaction(message.began, message.member)
+    return DecidedTransaction(message.began, message.member, message.timestamp)
 
 
 def encode_namespace(namespace: Namespace) -> common_pb2.Namespace:

@@ -29,6 +29,8 @@ from typing import Final
 
 from remuda.errors import MemberUnavailable, PartitionsLost, PartitionsUnreachable, RemudaError
 from remuda.transaction.states import (
+    CATALOG,
+    DecideHere,
     Effect,
     Finish,
     Finished,
@@ -67,7 +69,8 @@ class Near:
     ) -> None:
         """``when_finished``: the user is told of a commit when all parts have finished, not before:
         then nothing of it stands in the way of others. ``last``: the part that decides, when all
-        others are prepared (``transaction.last_part``)."""
+        others are prepared (``transaction.last_part``); CATALOG for that of the catalog, whose
+        ``work`` nobody looks at."""
         assert work, "a transaction without parts needs no commit"
         self.transaction = transaction
         self.state = State.ACTIVE
@@ -92,6 +95,9 @@ class Near:
         """Of the primaries, as far as their votes tell."""
         self._when_finished = when_finished
         self._unfinished = set(self.partitions)
+        self._by_catalog = last == CATALOG
+        if self._by_catalog:
+            self._unfinished.discard(CATALOG)
         self._moved: set[int] = set()
         """Parts of which an earlier primary was asked."""
         self._reported = False
@@ -102,6 +108,11 @@ class Near:
     def in_doubt(self) -> bool:
         """Whether it waits for a partition that is unreachable."""
         return any(self._layout.unreachable(partition) for partition in self._unfinished)
+
+    @property
+    def _catalog_asked(self) -> bool:
+        """Whether it depends on the catalog alone."""
+        return self._by_catalog and self._last_asked
 
     @property
     def done(self) -> bool:
@@ -160,12 +171,32 @@ class Near:
         self._reported = True
         return made(Report, (self.transaction, State.COMMITTED, timestamp, None))
 
+    def on_catalog(self, now: float, cause: RemudaError | None) -> list[Effect]:
+        """The answer to ``DecideHere``: a majority has the edit that commits the transaction, or it
+        is certain that it is never made, for ``cause``."""
+        if self.state is not State.PREPARING:
+            return []
+        if cause is None:
+            out = self._decided(now, max(self._votes.values()))
+        else:
+            out = [*self._roll_back(now, cause), *self._report(cause)]
+        return [*out, *self._without(self._lost())]
+
+    def on_doubt(self, cause: RemudaError) -> list[Effect]:
+        """Nobody can tell yet whether the catalog has committed it. It goes on."""
+        if self.state is not State.PREPARING or self._reported:
+            return []
+        self._reported = True
+        return [Report(self.transaction, State.UNKNOWN, cause=cause)]
+
     def rollback(self, now: float, cause: RemudaError) -> list[Effect]:
         """The user's wish, or a timeout; too late once it is committed."""
         if self.state is State.ACTIVE:  # no part was prepared, none will be
             self.state, self._unfinished = State.ROLLED_BACK, set()
             return self._report(cause)
         if self.state is not State.PREPARING or self._one_phase:
+            return []
+        if self._catalog_asked:
             return []
         if self._last_asked:  # all may have been committed: the primary of the last part knows
             self._wish = None if self._last is None else cause
@@ -184,7 +215,7 @@ class Near:
                 return self.on_told(now, message)
 
     def on_vote(self, now: float, vote: Vote) -> list[Effect]:
-        if self.state is not State.PREPARING:
+        if self.state is not State.PREPARING or (self._by_catalog and self._last_asked):
             return []
         if vote.refusal is not None:
             out = self._roll_back(now, vote.refusal)
@@ -287,9 +318,7 @@ class Near:
                 return [Report(self.transaction, State.UNKNOWN, cause=cause)]
             self.state = State.UNKNOWN
             return []
-        lost = {
-            p for p in self._unfinished if layout.primary(p) is None and not layout.unreachable(p)
-        }
+        lost = self._lost()
         out: list[Effect] = []
         if self.in_doubt and not self._reported:
             self._reported = True
@@ -298,13 +327,24 @@ class Near:
                 " reached: the members that keep it may come back"
             )
             out = [Report(self.transaction, State.UNKNOWN, cause=cause)]
-        if lost and self.state is State.PREPARING:
+        if lost and self.state is State.PREPARING and not self._catalog_asked:
             cause = PartitionsLost(f"every copy of partition {min(lost)} is lost")
             out += self._roll_back(now, cause)
         if lost and self.state in {State.COMMITTING, State.ROLLING_BACK}:
-            for partition in sorted(lost):
-                out += self.on_finished(Finished(self.transaction, partition))
+            out += self._without(lost)
         return [*out, *self._send(now)]
+
+    def _lost(self) -> set[int]:
+        """Parts of which no copy is left."""
+        primary, unreachable = self._layout.primary, self._layout.unreachable
+        return {p for p in self._unfinished if primary(p) is None and not unreachable(p)}
+
+    def _without(self, lost: set[int]) -> list[Effect]:
+        """There is nobody to finish these."""
+        out: list[Effect] = []
+        for partition in sorted(lost):
+            out += self.on_finished(Finished(self.transaction, partition))
+        return out
 
     def on_tick(self, now: float) -> list[Effect]:
         if now - self._sent < self._pause:
@@ -325,6 +365,8 @@ class Near:
         if self.state is State.PREPARING:
             missing = len(self.partitions) - len(self._votes)
             if missing == 1 and self._last is not None and self._last not in self._votes:
+                if self._by_catalog:
+                    return self._ask_catalog()
                 return self._ask_last(self._last)  # all others are prepared
             groups: dict[int, dict[int, object]] = defaultdict(dict)
             for partition in self.partitions:
@@ -348,6 +390,12 @@ class Near:
                     out.append(made(Send, (primary, finish)))
             return out
         return []
+
+    def _ask_catalog(self) -> list[Effect]:
+        if self._last_asked:
+            return []
+        self._last_asked = True
+        return [DecideHere(self.transaction, max(self._votes.values()))]
 
     def _ask_last(self, last: int) -> list[Effect]:
         """With more than one backup it votes as the others have: a part in one phase could get two

@@ -13,9 +13,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from enum import Enum
-from typing import NamedTuple, Protocol
+from typing import Final, NamedTuple, Protocol
 
 from remuda.errors import RemudaError
+
+CATALOG: Final = 1 << 30
+"""The number of the part that the catalog decides, of a transaction with definitions: it is behind
+all partitions, its primary is the coordinator, and the members of the view are its copies."""
 
 
 class State(Enum):
@@ -409,7 +413,18 @@ class Report(NamedTuple):
         return f"report {self.transaction} {self.state.value}"
 
 
-Effect = Send | PrepareHere | KeepHere | ResolveHere | SettledHere | HoldHere | Report
+class DecideHere(NamedTuple):
+    """On the near member, once: all other parts are prepared, so the catalog may commit the
+    transaction at ``timestamp``, by one edit; then ``Near.on_catalog``."""
+
+    transaction: TransactionId
+    timestamp: int
+
+    def __str__(self) -> str:
+        return f"the catalog may commit {self.transaction} at {self.timestamp}"
+
+
+Effect = Send | PrepareHere | KeepHere | ResolveHere | SettledHere | HoldHere | Report | DecideHere
 
 
 def _end(timestamp: int | None) -> str:

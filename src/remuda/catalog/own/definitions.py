@@ -259,10 +259,9 @@ class OwnDefinitions:
             ),
         )
 
-    @property
-    def without_name(self) -> frozenset[int]:
-        """Maps that the transaction has made and given up again: nobody wants their rows."""
-        return frozenset(each for each in self.made if self.own.find_id(each) is None)
+    def gives_up(self, map_id: int) -> bool:
+        """Whether the transaction has dropped or replaced a map: nobody wants its rows."""
+        return map_id in self.maps and self.own.find_id(map_id) is None
 
 
 def under_name(catalog: Catalog, map_id: int, name: str) -> OwnDefinitions:

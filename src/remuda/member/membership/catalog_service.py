@@ -50,6 +50,7 @@ from remuda.snapshot.catalog import (
     encode_namespace,
 )
 from remuda.storage.maps.map_store import MapStore
+from remuda.transaction.states import TransactionId
 
 log = logging.getLogger(__name__)
 
@@ -63,6 +64,8 @@ class CatalogService(Wing):
         self._peers = peers
         self._lock = asyncio.Lock()
         self._catching_up = False
+        self._unneeded: set[DecidedTransaction] = set()
+        """Notes that nobody will ask for any more, of members that are lost."""
         self.votes = CatalogVotes(
             core, peers, lambda: self._state(core.catalog), self._install, self._check
         )
@@ -126,6 +129,23 @@ class CatalogService(Wing):
             _fill_edit(change.edits.edits.add(), edit)
         await self._change(change)
 
+    async def end_of(self, transaction: TransactionId) -> int | None:
+        """How a transaction with definitions has ended, whose near member is lost: its commit
+        timestamp; None: it has not committed. If nobody knows, it never will: the catalog notes
+        that first, so an edit that comes late finds another version. Raises TransientError."""
+        noted = DecidedTransaction(transaction.began, transaction.near)
+        change = control_pb2.CatalogChange(context=self._core.context())
+        change.edits.decides.CopyFrom(encode_decided(noted))
+        await self._change(change)
+        found = self._core.catalog.end_of(noted)
+        if found is None:  # all parts have ended meanwhile
+            raise MemberUnavailable("the end of the transaction is not known any more")
+        return found.timestamp or None
+
+    def forget(self, transaction: TransactionId) -> None:
+        """The note of a transaction goes with the next change of this member."""
+        self._unneeded.add(DecidedTransaction(transaction.began, transaction.near))
+
     async def _change(self, change: control_pb2.CatalogChange) -> None:
         """Have the coordinator make a change; when this returns it is installed here as well."""
         coordinator = self._core.coordinator
@@ -160,19 +180,22 @@ class CatalogService(Wing):
             for _ in range(ATTEMPTS):
                 await self._lead(may_have_run=proposed is not None)
                 if _is_decided(core.catalog, change):
+                    await self._install_everywhere(core.catalog)
                     return True
                 if proposed is not None and core.catalog.version >= proposed.version:
                     if self._has(proposed):
                         return True
                     if core.catalog.version > proposed.version:
                         break
-                if change.HasField("edits") and change.edits.version != core.catalog.version:
+                if _is_outdated(core.catalog, change):
                     return False
                 after = self._applied(core.catalog, change)
                 if after is core.catalog:
                     return True
+                after = after.forgetting(self._unneeded)
                 proposed = self._state(after)
                 if await self.votes.decide(proposed):
+                    self._unneeded.clear()
                     await self._install_everywhere(after)
                     return True
             raise MemberUnavailable(
@@ -269,7 +292,7 @@ class CatalogService(Wing):
                     raise reply
 
     async def _install_at(self, number: int, catalog: Catalog) -> control_pb2.CatalogState:
-        """What the member has afterwards. Raises ViewChanged for a member in another view, and
+        """The catalog of the member afterwards. Raises ViewChanged for one in another view, and
         TransientError."""
         state = self._state(catalog)
         reply = await self._peers.request(number, RpcType.CATALOG_INSTALL, state)
@@ -384,10 +407,14 @@ class CatalogService(Wing):
 
 
 def _is_decided(catalog: Catalog, change: control_pb2.CatalogChange) -> bool:
-    """Whether the transaction has committed already: its near member did not hear of it."""
-    return change.edits.HasField("decides") and (
-        decode_decided(change.edits.decides) in catalog.decided
-    )
+    """Whether the transaction has ended already: its near member did not hear of it, or is lost."""
+    edits = change.edits
+    return edits.HasField("decides") and catalog.end_of(decode_decided(edits.decides)) is not None
+
+
+def _is_outdated(catalog: Catalog, change: control_pb2.CatalogChange) -> bool:
+    """Whether it was made for an older catalog."""
+    return change.edits.HasField("version") and change.edits.version != catalog.version
 
 
 def _fill_edit(message: control_pb2.CatalogEdit, edit: Edit) -> None:

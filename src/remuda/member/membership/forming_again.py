@@ -23,6 +23,7 @@ from remuda.limits import PARTITIONS
 from remuda.member.journal.folder import Holders, lost_after
 from remuda.rpc import codec
 from remuda.rpc.messages import control_pb2
+from remuda.transaction.states import CATALOG
 
 log = logging.getLogger(__name__)
 
@@ -286,10 +287,14 @@ class Gathering:
             if answer.catalog.version > decided.catalog.version:
                 decided.catalog.CopyFrom(answer.catalog)
         prepared = self._prepared(found.copies)
+        notes = {(note.began, note.member): note.timestamp for note in decided.catalog.decided}
         for (began, near), parts in prepared.items():
             end = ends.get((began, near))
-            wanted = self._expected(next(iter(parts.values())).partitions, found)
-            if end is None and (began, near) not in rolled_back and wanted <= parts.keys():
+            partitions = next(iter(parts.values())).partitions
+            wanted = self._expected(partitions, found)
+            if CATALOG in partitions:
+                end = end or notes.get((began, near)) or None
+            elif end is None and (began, near) not in rolled_back and wanted <= parts.keys():
                 end = max(part.timestamp for part in parts.values())
             for partition in parts:
                 one = decided.parts.add(began=began, near=near, partition=partition)

@@ -8,6 +8,7 @@ from typing import Protocol
 from remuda.datatypes.schema import MapSchema
 from remuda.errors import RemudaError
 from remuda.member.state.transaction_sets import ReadSet, WriteSet
+from remuda.member.transactions.catalog_part import Decision
 from remuda.transaction.own_writes import Key, Row
 from remuda.transaction.states import TransactionId
 
@@ -58,6 +59,11 @@ class Committing(Protocol):
         reads: ReadSet | None,
         timeout: float | None = None,
         owner: TransactionId | None = None,
+        decision: Decision | None = None,
     ) -> int:
-        """The commit timestamp. ``owner`` holds the locks that do not stand in the way. Raises
-        SerializationFailure, MemberUnavailable, QueryTimeout."""
+        """The commit timestamp. ``owner`` holds the locks that do not stand in the way.
+        ``decision``: the catalog commits it. Raises SerializationFailure, MemberUnavailable,
+        QueryTimeout, and what the decision raises."""
+
+    def leads(self, transaction: TransactionId) -> bool:
+        """Whether a transaction of this member has not ended everywhere."""

@@ -15,7 +15,6 @@ from remuda.errors import ConnectionBroken, NotSupported
 from remuda.member.notifications.pending import PendingNotifications
 from remuda.member.notifications.service import Notifications
 from remuda.member.sessions.statement import Client, Statement
-from remuda.member.sessions.transaction_definitions import notifies
 from remuda.rpc.client_channel import ClientChannel
 from remuda.session.planning import PlannedQuery
 from remuda.sql.scope.statements import NotifyCall
@@ -52,7 +51,6 @@ class NotificationStatements:
                 pending.own.choose(Unlisten(channel), savepoints)
                 tag = "UNLISTEN"
             case NotifyTree(channel, payload):
-                _check_no_definitions(statement)
                 pending.own.notify(checked(channel, payload), savepoints)
                 tag = "NOTIFY"
         if statement.transaction is None:
@@ -67,7 +65,6 @@ class NotificationStatements:
         calls = [effect for effect in found.effects if isinstance(effect, NotifyCall)]
         if not calls:
             return
-        _check_no_definitions(statement)
         pending, savepoints = self._pending(statement, self._client(statement))
         for batch in rows:
             given = [batch[call.column].to_pylist() for call in calls]
@@ -113,10 +110,3 @@ class NotificationStatements:
         client = self._client_of(channel)
         if client is not None:
             self._service.end(client.inbox)
-
-
-def _check_no_definitions(statement: Statement) -> None:
-    """Raises ActiveTransaction: the commit of the entries could be done, and that of the
-    definitions refused."""
-    if statement.transaction is not None and statement.transaction.definitions is not None:
-        raise notifies()

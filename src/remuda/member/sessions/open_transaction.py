@@ -19,6 +19,7 @@ from remuda.errors import (
     LimitExceeded,
     ReadOnlyTransaction,
     RemudaError,
+    UndefinedMap,
     UndefinedTransaction,
 )
 from remuda.execution.overlay import MapWrites, altered
@@ -364,14 +365,11 @@ class OpenTransaction:
         """All entries or none. ``keeps``: see ``Written``; ``made``: to a map that its next
         definitions name. Raises LimitExceeded, FailedTransaction, UndefinedTransaction if it has
         ended meanwhile, SerializationFailure for a map that was altered since the last write,
-        ActiveTransaction for a map that others see, beside definitions, NotSupported if it writes
-        in bulk."""
+        ActiveTransaction for a map of others that it has altered, NotSupported if it writes in
+        bulk."""
         self._check_active()
-        if self.definitions is not None and not made and map_id not in self.definitions.made:
-            raise ActiveTransaction(
-                "a transaction with definitions writes to tables that it has made only",
-                hint="Write to the others before BEGIN, or after COMMIT.",
-            )
+        if self.definitions is not None and not made:
+            self._check_form(self.definitions, map_id)
         if self.bulk is not None:
             self._check_alone()
         own = self.writes.maps.get(map_id)
@@ -386,6 +384,16 @@ class OpenTransaction:
         except LimitExceeded:
             self.writes.undo(mark)
             raise
+
+    @staticmethod
+    def _check_form(own: OwnDefinitions, map_id: int) -> None:
+        if own.gives_up(map_id):
+            before = own.base.find_id(map_id)
+            name = str(map_id) if before is None else before.local
+            raise UndefinedMap(f'relation "{name}" does not exist')
+        schema = own.own.find_id(map_id) if map_id in own.altered else None
+        if schema is not None:
+            raise own_form(schema)
 
     def _check_active(self) -> None:
         self.check()
@@ -415,3 +423,11 @@ class OpenTransaction:
         for map_id, key in since:
             keys.setdefault(map_id, set()).add(key)
         return ReadSet(max(since.values()), keys, since=since)
+
+
+def own_form(schema: MapSchema) -> ActiveTransaction:
+    return ActiveTransaction(
+        f'the rows of table "{schema.local}" cannot be read or written in the transaction that has '
+        "altered it",
+        hint="COMMIT first: the rows have their new form then.",
+    )

@@ -33,9 +33,10 @@ from remuda.member.sessions.committing import Committing
 from remuda.member.sessions.keys import KeyReader
 from remuda.member.sessions.open_transaction import BLIND, OpenTransaction
 from remuda.member.sessions.snapshots import Snapshots, same_row
-from remuda.member.sessions.transaction_definitions import TransactionDefinitions
+from remuda.member.sessions.transaction_definitions import CatalogDecision, TransactionDefinitions
 from remuda.member.state.clients import described
 from remuda.member.state.transaction_sets import ReadSet, Write
+from remuda.member.transactions.catalog_part import Decision
 from remuda.query.ids import QueryId
 from remuda.rpc.client_channel import ClientChannel
 from remuda.session.client_session import NO_SESSION, ClientSession
@@ -67,7 +68,9 @@ class TransactionSessions:
         self.snapshots = Snapshots(core, membership, keys)
         self._committing = committing
         self._open: dict[str, OpenTransaction] = {}
-        self.definitions = TransactionDefinitions(core, catalog, self._open.__contains__)
+        self.definitions = TransactionDefinitions(
+            core, catalog, committing, self._open.__contains__
+        )
         self._ended: OrderedDict[str, RemudaError | None] = OrderedDict()
         """By id, the latest last: why others ended it; None: its client did."""
         self._timer: asyncio.TimerHandle | None = None
@@ -230,20 +233,27 @@ class TransactionSessions:
         writes: list[Write] = []
         own = transaction.definitions
         for map_id, version, key, written in transaction.writes.entries():
-            if own is not None and map_id in own.without_name:
+            if own is not None and own.gives_up(map_id):
                 continue
             writes.append(made(Write, (map_id, version, key, written.row, None, written.keeps)))
             if len(writes) % _LISTED_PER_STEP == 0:  # nobody changes them any more
                 await asyncio.sleep(0)
         if transaction.notifications is not None:
             writes += await transaction.notifications.prepared()
-        at = await self._commit_rows(transaction, writes, until)
-        if own is not None:
-            await self.definitions.decide(transaction)
+        if own is None:
+            return await self._commit_rows(transaction, writes, until)
+        decision = CatalogDecision(self.definitions, transaction)
+        at = await self._commit_rows(transaction, writes, until, decision)
+        if not writes:
+            await self.definitions.decide_alone(transaction)
         return at
 
     async def _commit_rows(
-        self, transaction: OpenTransaction, writes: list[Write], until: float
+        self,
+        transaction: OpenTransaction,
+        writes: list[Write],
+        until: float,
+        decision: Decision | None = None,
     ) -> int | None:
         if not writes:
             if transaction.locks_reads:  # each key was read when it was locked: locks may be lost
@@ -254,12 +264,12 @@ class TransactionSessions:
         limit = None if left == float("inf") else max(left, 0.0)
         owner = transaction.id if transaction.locked else None
         try:
-            return await self._committing.commit(writes, reads, limit, owner)
+            return await self._committing.commit(writes, reads, limit, owner, decision)
         except QueryTimeout as error:  # clients would take it for an answer that never came
             raise TransactionTimeout(error.message, hint=error.hint) from error
 
     async def _validated(self, transaction: OpenTransaction) -> ReadSet | None:
-        """What must be as it was."""
+        """The reads that must be as they were."""
         if transaction.pessimistic:
             return transaction.reads_under_locks()
         if not transaction.isolation.moves_on:

@@ -29,6 +29,7 @@ from remuda.datatypes.schema import PUBLIC, MapSchema
 from remuda.datatypes.view import View
 from remuda.errors import (
     ActiveTransaction,
+    JobAborted,
     OutcomeUnknown,
     RemudaError,
     SchemaChanged,
@@ -37,7 +38,8 @@ from remuda.errors import (
 )
 from remuda.member.base.core import Core
 from remuda.member.membership.catalog_service import CatalogService
-from remuda.member.sessions.open_transaction import BLIND, OpenTransaction
+from remuda.member.sessions.committing import Committing
+from remuda.member.sessions.open_transaction import BLIND, OpenTransaction, own_form
 from remuda.member.state.log import fields
 from remuda.session.client_session import ClientSession
 from remuda.session.planning import (
@@ -60,6 +62,7 @@ from remuda.sql.scope.statements import (
     TruncateStatement,
 )
 from remuda.storage.chunks.layout import Layout
+from remuda.transaction.states import TransactionId
 
 log = logging.getLogger(__name__)
 
@@ -82,9 +85,16 @@ def are_transactional(session: ClientSession) -> bool:
 
 
 class TransactionDefinitions:
-    def __init__(self, core: Core, catalog: CatalogService, is_open: Callable[[str], bool]) -> None:
+    def __init__(
+        self,
+        core: Core,
+        catalog: CatalogService,
+        committing: Committing,
+        is_open: Callable[[str], bool],
+    ) -> None:
         """``is_open``: whether the transaction of a name is open here."""
         self._core = core
+        self._committing = committing
         self._catalog = catalog
         self._is_open = is_open
         self._numbers = count(1)
@@ -114,7 +124,7 @@ class TransactionDefinitions:
             raise SchemaChanged("the catalog was changed by another statement meanwhile")
         own = transaction.definitions or OwnDefinitions.over_catalog(now)
         before = own.over(now)
-        self._require_possible(transaction, own, before, edits)
+        self._require_possible(before, edits)
         places = [place for place, edit in enumerate(edits) if _is_new(edit, before, own)]
         wanted = [_following(before, _schema(edits[place])) for place in places]
         made = await self._make(transaction, wanted)
@@ -158,23 +168,12 @@ class TransactionDefinitions:
             if not same:
                 raise SchemaChanged("the catalog was changed by another statement meanwhile")
 
-    def _require_possible(
-        self,
-        transaction: OpenTransaction,
-        own: OwnDefinitions,
-        before: Catalog,
-        edits: Sequence[Edit],
-    ) -> None:
+    @staticmethod
+    def _require_possible(before: Catalog, edits: Sequence[Edit]) -> None:
         if defines_types(edits):
             raise refused("a definition of a type")
         if any(_references(edit, before) for edit in edits):
             raise refused("a definition of a foreign key")
-        others = [each for each in transaction.writes.maps if each not in own.made]
-        if transaction.notifications is not None and transaction.notifications.own.sent:
-            raise notifies()
-        if others:
-            schema = self._core.catalog.find_id(others[0])
-            raise _rows_of_others("" if schema is None else schema.name)
 
     async def _make(
         self, transaction: OpenTransaction, wanted: Sequence[MapSchema]
@@ -227,43 +226,70 @@ class TransactionDefinitions:
 
     # --- COMMIT ---------------------------------------------------------------------------------
 
-    async def decide(self, transaction: OpenTransaction) -> None:
-        """Commit the definitions; the rows of maps that the transaction has made are there. Raises
+    async def decide_alone(self, transaction: OpenTransaction) -> None:
+        """Commit the definitions of a transaction that has written nothing. Raises
         SerializationFailure, DuplicateMap and other errors of definitions: nothing has happened;
         OutcomeUnknown."""
+        core = self._core
+        noted = DecidedTransaction(transaction.id.began, core.number, core.timestamp())
+        await self.decide(transaction, noted, None)
+
+    async def decide(
+        self,
+        transaction: OpenTransaction,
+        noted: DecidedTransaction,
+        doubt: Callable[[RemudaError], None] | None,
+    ) -> None:
+        """Commit the definitions; the rows are prepared everywhere. With ``doubt``, this goes on
+        until the end is known, and calls it when that takes long. Raises as ``decide_alone``."""
         own = transaction.definitions
         assert own is not None
         core = self._core
-        noted = DecidedTransaction(transaction.id.began, core.number)
         until = core.world.clock.monotonic() + DOUBT_PATIENCE
-        forgotten = tuple(self._answered)
+        forgotten = tuple(each for each in self._answered if not self._leads(each))
         attempts = 0
-        in_doubt = False
-        while noted not in core.catalog.decided:
+        in_doubt = 0
+        """The version of the catalog for which the edit may have been made; 0: none."""
+        while True:
             catalog = core.catalog
+            if (found := catalog.end_of(noted)) is not None:
+                if not found.timestamp:
+                    raise JobAborted("the transaction was rolled back meanwhile")
+                break
             # What others have changed first is certain: a catalog that a member has is decided, and
             # an edit of an earlier one is made no more.
+            in_doubt = in_doubt if in_doubt == catalog.version else 0
             edits = own.decision(catalog)
             try:
                 await self._catalog.decide(noted, edits, catalog.version, forgotten)
             except SchemaChanged:
-                in_doubt, attempts = False, attempts + 1
+                attempts += 1
                 if attempts == ATTEMPTS:
                     raise
                 await asyncio.sleep(PAUSE * attempts)
-            except TransientError as error:
-                in_doubt = in_doubt or error.may_have_run
-                if core.world.clock.monotonic() >= until or core.stopping:
-                    raise self._unknown(transaction, error) if in_doubt else error from None
-                await asyncio.sleep(DOUBT_PAUSE)
             except RemudaError as error:
-                if in_doubt:
+                if isinstance(error, TransientError) and error.may_have_run:
+                    in_doubt = catalog.version
+                late = core.world.clock.monotonic() >= until
+                if not in_doubt and (late or not isinstance(error, TransientError)):
+                    raise error from None
+                if self._given_up or (late and doubt is None):
                     raise self._unknown(transaction, error) from None
-                raise
-            else:
-                break
+                if late and doubt is not None:
+                    doubt(self._unknown(transaction, error))
+                await asyncio.sleep(DOUBT_PAUSE)
         self._answered = [each for each in self._answered if each not in forgotten]
         self._answered.append(noted)
+
+    @property
+    def _given_up(self) -> bool:
+        """Whether the others go on without this member."""
+        core = self._core
+        return core.stopping or core.number not in core.view.by_number
+
+    def _leads(self, noted: DecidedTransaction) -> bool:
+        """Whether a part may not have ended yet."""
+        return self._committing.leads(TransactionId(noted.began, noted.member))
 
     @staticmethod
     def _unknown(transaction: OpenTransaction, error: RemudaError) -> OutcomeUnknown:
@@ -342,25 +368,26 @@ def check_altered(own: OwnDefinitions, found: Planned) -> None:
     for map_id in _maps_of(found):
         schema = own.own.find_id(map_id) if map_id in own.altered else None
         if schema is not None:
-            raise ActiveTransaction(
-                f'the rows of table "{schema.local}" cannot be read or written in the transaction '
-                "that has altered it",
-                hint="COMMIT first: the rows have their new form then.",
-            )
+            raise own_form(schema)
 
 
-def _rows_of_others(name: str) -> ActiveTransaction:
-    return ActiveTransaction(
-        f'a transaction that has written to table "{name}" cannot define anything',
-        hint="Commit the rows of tables that were there before in a transaction of their own.",
-    )
+class CatalogDecision:
+    """The edit by which the catalog commits a transaction (``transactions.catalog_part``)."""
 
+    def __init__(self, definitions: TransactionDefinitions, transaction: OpenTransaction) -> None:
+        self._definitions = definitions
+        self._transaction = transaction
+        self.refused = False
 
-def notifies() -> ActiveTransaction:
-    return ActiveTransaction(
-        "NOTIFY cannot run in a transaction with definitions",
-        hint="Run it after COMMIT.",
-    )
+    async def decide(
+        self, transaction: TransactionId, timestamp: int, doubt: Callable[[RemudaError], None]
+    ) -> None:
+        noted = DecidedTransaction(transaction.began, transaction.near, timestamp)
+        try:
+            await self._definitions.decide(self._transaction, noted, doubt)
+        except RemudaError as error:
+            self.refused = not isinstance(error, OutcomeUnknown)
+            raise
 
 
 def _schema(edit: Edit) -> MapSchema:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from remuda.datatypes.view import View
 from remuda.limits import PARTITIONS
+from remuda.transaction.states import CATALOG
 
 Receivers = Callable[[int], tuple[int, ...]]
 
@@ -13,7 +14,8 @@ Receivers = Callable[[int], tuple[int, ...]]
 class ViewLayout:
     """``transaction.states.Layout`` of a view. ``receivers``: members that are being given a copy
     of a partition and already get its writes. From ``PARTITIONS`` on, partition ``PARTITIONS + m``
-    is member m's copy of REPLICATED maps: every member takes part in writing them.
+    is member m's copy of REPLICATED maps: every member takes part in writing them. The coordinator
+    is the primary of ``CATALOG``.
 
     Each step of a transaction asks several times, so the questions are look-ups in tables."""
 
@@ -22,6 +24,8 @@ class ViewLayout:
         self._backups = _Backups(view, receivers)
         primaries = {p: copies[0] for p, copies in enumerate(view.replicas) if copies}
         primaries.update({PARTITIONS + member: member for member in view.by_number})
+        if view.by_number:
+            primaries[CATALOG] = min(view.by_number)
         self.primary: Callable[[int], int | None] = primaries.get
         self.unreachable: Callable[[int], bool] = view.unreachable.__contains__
         self.backups: Callable[[int], tuple[int, ...]] = self._backups.__getitem__

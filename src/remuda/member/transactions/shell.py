@@ -16,7 +16,7 @@ from typing import ParamSpec, cast
 
 from remuda.datatypes.timestamp import FOREVER
 from remuda.datatypes.view import View
-from remuda.errors import RemudaError, SerializationFailure, ViewChanged
+from remuda.errors import RemudaError, ViewChanged
 from remuda.limits import PARTITIONS
 from remuda.member.base.core import Core, attempt, bug
 from remuda.member.base.peers import Peers
@@ -25,12 +25,14 @@ from remuda.member.state.view_layout import Receivers, ViewLayout
 from remuda.member.transactions.admission import Admission
 from remuda.member.transactions.apply import Applying
 from remuda.member.transactions.asked_last import AskedLast
+from remuda.member.transactions.awaited_ends import LINGERING, AwaitedEnds
 from remuda.member.transactions.backup_room import BackupRoom
+from remuda.member.transactions.catalog_part import NOTHING, CatalogPart, Decision
 from remuda.member.transactions.finished import Done, Finished, Heard, Leading
 from remuda.member.transactions.outgoing import Outgoing
 from remuda.member.transactions.pending import PendingParts
 from remuda.member.transactions.slices import ROWS_PER_STEP, Inbox, Item, patience, slices
-from remuda.member.transactions.validation import Validation
+from remuda.member.transactions.validation import Validation, misses_a_copy
 from remuda.member.transactions.wire import decode_alone, decode_message
 from remuda.rpc.messages import control_pb2
 from remuda.rpc.transport import Request
@@ -45,7 +47,6 @@ P = ParamSpec("P")
 TICK = 0.1
 QUIET_TICKS = 10
 RESEND = 0.5
-LINGERING = (tx.BackupFinish, tx.Finished)
 
 
 class TransactionShell:
@@ -74,8 +75,8 @@ class TransactionShell:
         self._finished = Finished(core, self._nears, self._heard)
         self.outgoing = Outgoing(core, peers, self._finished.frame)
         self._asked_last = AskedLast(core, self, self._applying, self._apply_alone, self._nears)
-        self._awaited_ends: set[Address] = set()
-        """Parts whose end the user may wait for (see ``Near``)."""
+        self.catalog_part = CatalogPart(core, self)
+        self._awaited_ends = AwaitedEnds(core, self.pending)
         self._latest = 0
         """The newest transaction of this member."""
         self.on_tick: list[Callable[[float], None]] = []
@@ -107,8 +108,16 @@ class TransactionShell:
 
     # --- as the near member -------------------------------------------------------------------
 
-    def begin(self, work: Mapping[int, PartWork], done: Done, *, one_phase: bool) -> Near:
-        """Commit; ``done`` is called once with the end of it, at once perhaps."""
+    def begin(
+        self,
+        work: Mapping[int, PartWork],
+        done: Done,
+        *,
+        one_phase: bool,
+        decision: Decision | None = None,
+    ) -> Near:
+        """Commit; ``done`` is called once with the end of it, at once perhaps. ``decision``: the
+        catalog decides."""
         core = self._core
         if core.pulse.resting:
             core.pulse.wake()
@@ -116,7 +125,12 @@ class TransactionShell:
         transaction = tx.TransactionId(self._latest, core.number)
         one = next(iter(work.values()))  # all parts have one owner
         locked = one.owner is not None  # others wait for its keys
-        last = None if core.wal.active else last_part(core.number, work, self.layout)
+        last: int | None
+        if decision is not None:
+            work, last = {**work, tx.CATALOG: NOTHING}, tx.CATALOG
+            done = self.catalog_part.begin(transaction, decision, done)
+        else:
+            last = None if core.wal.active else last_part(core.number, work, self.layout)
         near = Near(
             core.number,
             transaction,
@@ -128,7 +142,9 @@ class TransactionShell:
             last=last,
         )
         self._nears[transaction] = Leading(near, done)
-        if not self._asked_last.begin(near, work, last, self._parts, self.layout):
+        if decision is not None or not self._asked_last.begin(
+            near, work, last, self._parts, self.layout
+        ):
             self._run(near.prepare(core.world.clock.monotonic()))
             self._drop_done(near)
         return near
@@ -214,6 +230,18 @@ class TransactionShell:
     def roll_back(self, near: Near, cause: RemudaError) -> None:
         self._run(near.rollback(self._core.world.clock.monotonic(), cause))
         self._drop_done(near)
+
+    def hears_catalog(self, near: Near, effects: list[tx.Effect]) -> None:
+        self._run(effects)
+        self._drop_done(near)
+
+    def tells(self, to: int, message: tx.Message) -> None:
+        """Send it at the end of this step, to this member as well."""
+        self._run([tx.Send(to, message)])
+
+    def leads(self, transaction: tx.TransactionId) -> bool:
+        """Whether a transaction of this member has not ended everywhere."""
+        return transaction in self._nears
 
     def _drop_done(self, near: Near) -> None:
         if near.done:
@@ -303,8 +331,12 @@ class TransactionShell:
                 self._prepare(sender, last)
             case tx.KeepAll():
                 self._rows += self._asked_last.keep_all(sender, message, self._parts)
+            case tx.Finish(partition=tx.CATALOG):
+                self.catalog_part.ended(message.transaction)
+            case tx.Inquire(partition=tx.CATALOG):
+                self.catalog_part.inquired(sender, message)
             case tx.Finish():
-                self._note_awaited(message)
+                self._awaited_ends.note(message, self.layout)
                 self._perform(self._parts.on_message(sender, message))
             case tx.BackupPrepare(work=PartWork() as work) if not self._applying.knows(work):
                 log.debug("a part waits for the definition of its map: %s", message)
@@ -399,9 +431,13 @@ class TransactionShell:
                     self.pending.add(address, held, FOREVER, readers_wait=False)
                 case tx.Report():
                     self._reported(effect)
+                case tx.DecideHere(transaction, timestamp):
+                    self.catalog_part.decide(self._nears[transaction].near, timestamp)
 
     def _prepare_here(self, address: Address, work: PartWork) -> None:
-        refusal = self.admission.refusal(address) or self._misses_a_copy(address, work)
+        refusal = self.admission.refusal(address)
+        if address[1] >= PARTITIONS and refusal is None:
+            refusal = misses_a_copy(self._core.view, self._parts.partitions(address), work)
         refusal = refusal or self.validation.conflict(address, work)
         if refusal is not None:
             self._perform(self._parts.refused_here(address, refusal))
@@ -417,19 +453,6 @@ class TransactionShell:
         wal, parts = self._core.wal, self._parts
         if wal.active and not parts.one_phase(address):
             wal.part_prepared(address, work, timestamp, parts.partitions(address))
-
-    def _misses_a_copy(self, address: Address, work: PartWork) -> RemudaError | None:
-        """A member that has joined has copies of REPLICATED maps that a transaction of the view
-        before knows nothing of."""
-        if address[1] < PARTITIONS or not work.writes:
-            return None
-        copies = {PARTITIONS + number for number in self._core.view.by_number}
-        if copies <= set(self._parts.partitions(address)):
-            return None
-        return SerializationFailure(
-            "a member joined while the transaction was about to commit",
-            hint="Run the transaction again.",
-        )
 
     def _resolve_here(self, end: tx.ResolveHere) -> None:
         address, timestamp = (end.transaction, end.partition), end.timestamp
@@ -455,35 +478,13 @@ class TransactionShell:
             if len(pieces) > 1:
                 self._send_pieces(to, pieces)
                 return
-        lingers = isinstance(message, LINGERING) and self._may_linger(message)
+        lingers = isinstance(message, LINGERING) and self._awaited_ends.may_linger(message)
         if to == self._core.number:
             self._to_me.append(message)
         elif lingers:
             self.outgoing.linger(to, message)
         else:
             self.outgoing.post(to, message)
-
-    def _note_awaited(self, message: tx.Finish) -> None:
-        """The near member waits for a primary that is behind, a single copy, and locks."""
-        address = (message.transaction, message.partition)
-        part = self.pending.parts.get(address)
-        if part is None or message.timestamp is None:
-            return
-        elsewhere = message.transaction.near != self._core.number
-        behind = elsewhere and part.timestamp < message.timestamp
-        alone = not self.layout.backups(message.partition)
-        if behind or alone or part.work.owner is not None:
-            self._awaited_ends.add(address)
-
-    def _may_linger(self, message: tx.BackupFinish | tx.Finished) -> bool:
-        if self.pending.awaited:
-            return False
-        address = (message.transaction, message.partition)
-        if address not in self._awaited_ends:
-            return True
-        if isinstance(message, tx.Finished):
-            self._awaited_ends.discard(address)
-        return False
 
     def _send_pieces(self, to: int, pieces: list[tx.Prepare]) -> None:
         for piece in pieces:

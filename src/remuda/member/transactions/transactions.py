@@ -27,6 +27,7 @@ from remuda.member.base.wing import Routes, Wing
 from remuda.member.state.routing import Router
 from remuda.member.state.transaction_sets import Key, PartWork, ReadSet, Scan, Write, WriteSet
 from remuda.member.state.view_layout import Receivers
+from remuda.member.transactions.catalog_part import Decision, Notes
 from remuda.member.transactions.key_locks import KeyLocks
 from remuda.member.transactions.pending import PendingParts, held_by
 from remuda.member.transactions.shell import TransactionShell
@@ -87,6 +88,14 @@ class Transactions(Wing):
     def guard_by(self, guarding: Guarding) -> None:
         """``guarding`` keeps unique indexes unique, and parents of rows there."""
         self._guarding = guarding
+
+    def decide_by(self, notes: Notes) -> None:
+        """``notes`` are those of the catalog, which decides transactions with definitions."""
+        self._shell.catalog_part.keep_in(notes)
+
+    def leads(self, transaction: tx.TransactionId) -> bool:
+        """Whether a transaction of this member has not ended everywhere."""
+        return self._shell.leads(transaction)
 
     def start(self) -> None:
         """The first view is installed."""
@@ -239,6 +248,7 @@ class Transactions(Wing):
         reads: ReadSet | None,
         timeout: float | None = None,
         owner: tx.TransactionId | None = None,
+        decision: Decision | None = None,
     ) -> int:
         """Commit atomically; the commit timestamp (without writes: the snapshot, as a reader of one
         timestamp is serializable by itself).
@@ -246,6 +256,7 @@ class Transactions(Wing):
         With ``reads``, nothing that was read may have changed since its snapshot, nor the written
         keys; with None the writes are made over anything, and wait for others in their way. The
         locks of ``owner`` (``locks``) do not stand in the way, and stay until they are released.
+        With ``decision`` it is the catalog that commits, when all else is prepared.
         Raises SerializationFailure (what was changed), UniqueViolation, SnapshotTooOld,
         SchemaChanged, MemberUnavailable, QueryTimeout (it was rolled back), OutcomeUnknown.
         """
@@ -258,10 +269,15 @@ class Transactions(Wing):
         for attempt in range(BLIND_ATTEMPTS):
             try:
                 return await self._commit(
-                    *await self._guarded(writes, reads), deadline=deadline, owner=owner
+                    *await self._guarded(writes, reads),
+                    deadline=deadline,
+                    owner=owner,
+                    decision=decision,
                 )
             except SerializationFailure:
                 if reads is not None or attempt == BLIND_ATTEMPTS - 1:
+                    raise
+                if decision is not None and decision.refused:
                     raise
             await asyncio.sleep(pause * (0.5 + self._core.world.chance.fraction()))
             pause = min(2 * pause, BLIND_PAUSE_MAX)
@@ -290,6 +306,7 @@ class Transactions(Wing):
         *,
         deadline: float | None,
         owner: tx.TransactionId | None,
+        decision: Decision | None,
     ) -> int:
         work = await self._reachable_parts(writes, reads, owner, deadline)
         left = None
@@ -298,7 +315,7 @@ class Transactions(Wing):
             if left <= 0:  # whoever waits for it may have gone: nothing is begun any more
                 raise _too_late()
         done: asyncio.Future[tx.Report] = asyncio.get_running_loop().create_future()
-        near = self._shell.begin(work, partial(_settle, done), one_phase=True)
+        near = self._shell.begin(work, partial(_settle, done), one_phase=True, decision=decision)
         # The commit goes on to its end, whoever waits for it.
         if left is None:
             await done

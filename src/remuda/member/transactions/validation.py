@@ -3,7 +3,7 @@ locks of others. Scans are checked against the images before and after every cha
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Final, Protocol
 
 import numpy as np
@@ -14,6 +14,7 @@ from remuda.catalog.unique_guards import KEY_GUARDS_NAME, is_guards
 from remuda.datatypes.schema import MapSchema
 from remuda.datatypes.timestamp import FOREVER, from_micros
 from remuda.datatypes.values import values_to_array
+from remuda.datatypes.view import View
 from remuda.datatypes.violations import key_text
 from remuda.errors import RemudaError, SerializationFailure, SnapshotTooOld
 from remuda.execution.batch import Batch
@@ -350,3 +351,17 @@ class Validation:
         """The row before and the row after a write that is not visible yet."""
         before = self._copy(write.map_id, partition).get(write.key, self._core.clock.last)
         return [row for row in (before, write.row) if row is not None]
+
+
+def misses_a_copy(
+    view: View, partitions: Collection[int], work: PartWork
+) -> SerializationFailure | None:
+    """A member that has joined has copies of REPLICATED maps that a transaction of the view before
+    knows nothing of. ``partitions``: those of the transaction."""
+    copies = {PARTITIONS + number for number in view.by_number}
+    if not work.writes or copies <= set(partitions):
+        return None
+    return SerializationFailure(
+        "a member joined while the transaction was about to commit",
+        hint="Run the transaction again.",
+    )

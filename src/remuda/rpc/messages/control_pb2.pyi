@@ -689,12 +689,14 @@ class CatalogEdits(_message.Message):
     def __init__(self, version: _Optional[int] = ..., edits: _Optional[_Iterable[_Union[CatalogEdit, _Mapping]]] = ..., decides: _Optional[_Union[DecidedTransaction, _Mapping]] = ..., forgets: _Optional[_Iterable[_Union[DecidedTransaction, _Mapping]]] = ...) -> None: ...
 
 class DecidedTransaction(_message.Message):
-    __slots__ = ("began", "member")
+    __slots__ = ("began", "member", "timestamp")
     BEGAN_FIELD_NUMBER: _ClassVar[int]
     MEMBER_FIELD_NUMBER: _ClassVar[int]
+    TIMESTAMP_FIELD_NUMBER: _ClassVar[int]
     began: int
     member: int
-    def __init__(self, began: _Optional[int] = ..., member: _Optional[int] = ...) -> None: ...
+    timestamp: int
+    def __init__(self, began: _Optional[int] = ..., member: _Optional[int] = ..., timestamp: _Optional[int] = ...) -> None: ...
 
 class CatalogState(_message.Message):
     __slots__ = ("context", "version", "maps", "views", "outdated", "following_oid", "namespaces", "former_maps", "types", "undecided", "ballot", "decided")
