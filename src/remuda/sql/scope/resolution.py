@@ -18,7 +18,7 @@ from remuda.catalog.temporary import own_schema
 from remuda.datatypes.identifiers import quoted_name
 from remuda.datatypes.schema import PG_TEMP, PUBLIC, MapSchema, ViewDefinition, full_name
 from remuda.errors import DuplicateMap, InsufficientPrivilege, InvalidDefinition, UndefinedSchema
-from remuda.sql.scope.statements import CatalogReader
+from remuda.sql.scope.statements import CatalogReader, RoleReader
 from remuda.sql.trees.names import Name
 
 DEFAULT_PATH: Final = ("$user", PUBLIC)
@@ -147,8 +147,10 @@ def found_in(catalog: CatalogReader, namespace: str, local: str) -> Relation | N
 def refuse_name_of_index(catalog: CatalogReader, place: Place, name: Name) -> None:
     """Raises DuplicateMap where an index has the name that a new relation gets: the relations and
     the indexes of a schema have different names."""
-    for each in catalog.names():
-        schema = catalog.find(each)
+    # Unlike ``names``, the whole catalog leaves it known which maps the statement itself names.
+    every = catalog.whole() if isinstance(catalog, RoleReader) else catalog
+    for each in every.names():
+        schema = every.find(each)
         if schema is None or schema.namespace != place.namespace or schema.sequence is not None:
             continue
         own = [] if schema.has_row_ids else [schema.primary_key]
