@@ -22,7 +22,7 @@ from rolling import Program
 from remuda.release import VERSIONS, __version__
 
 ROOT: Final = Path(__file__).resolve().parents[2]
-BEFORE: Final = ("0.2.0", 2, "d31b3ad47133a50a593697632f44fffda2fad96a")
+BEFORE: Final = ("0.2.0", 2, "f9c7402378badc3a11fadb7e136cc008eba2c8ce")
 """The last release, its version of the cluster, and its commit. A release changes this line."""
 PYTHON: Final = (sys.executable, "-P")
 NEXT: Final = Path(__file__).with_name("next_release.py")
