@@ -488,7 +488,8 @@ def undefined_map(
     known = sorted(catalog.names())
     if guess:
         shown = guess
-        if find(context.catalog, context.path, "", guess) is None and "." not in guess:
+        stored = "." not in guess and guess not in (tables or ())
+        if stored and find(context.catalog, context.path, "", guess) is None:
             shown = f"{PUBLIC}.{guess}"
         hint = f'Did you mean the {"view" if guess in views else "map"} "{shown}"?'
     elif known:
