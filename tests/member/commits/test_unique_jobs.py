@@ -262,6 +262,10 @@ def test_large_statements_and_batches_are_staged(in_cluster: InCluster) -> None:
             "SELECT count(*), count(DISTINCT u), count(*) FILTER (WHERE w = 'met') FROM t"
         )
         assert found == [(5000, 5000, 3000)]
+        await client.sql("UPDATE t SET k = k + 100000")
+        assert await client.sql("SELECT count(*), min(k) > 100000 FROM t") == [(5000, True)]
+        await client.sql("DELETE FROM t WHERE k > 100000")
+        assert await client.sql("SELECT count(*) FROM t") == [(0,)]
         await cluster.idle()
 
     in_cluster(scenario, backups=1, transaction_memory=64 * 1024)

@@ -127,7 +127,8 @@ class Rows:
 
     def rename(self, written: Sequence[pa.Array], removed: Sequence[pa.Array]) -> None:
         """See ``change``."""
-        self.renamed.update(zip(self.remove(removed), self.store(written), strict=True))
+        keys = self.store(written)  # first: a statement of too many rows goes another way
+        self.renamed.update(zip(self.remove(removed), keys, strict=True))
 
     def store(self, columns: Sequence[pa.Array]) -> list[Key]:
         """Whole rows in engine form: their keys. Raises the errors of ``Constraints.check``,
