@@ -196,6 +196,8 @@ def drop_everything(cluster: remuda.Cluster) -> None:
         for kind, relation in (("VIEW", "sys.views"), ("TABLE", "sys.maps")):
             for (name,) in client.sql(f"SELECT name FROM {relation}").fetchall():
                 client.sql(f'DROP {kind} IF EXISTS "{name}" CASCADE')
+        for (name,) in client.sql("SELECT typname FROM pg_type WHERE typtype = 'e'").fetchall():
+            client.sql(f'DROP TYPE "{name}"')
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,7 @@ import pytest
 
 import remuda
 from remuda.errors import (
-    DuplicateObject,
+    DuplicateMap,
     InputError,
     UndefinedColumn,
     UndefinedMap,
@@ -103,7 +103,7 @@ def test_bad_input(client: remuda.Client, flights: remuda.Map) -> None:
         flights.create_index("number", kind="wonder")
     with pytest.raises(InputError, match="descending"):
         flights.create_index("number", descending=["delay"])
-    with pytest.raises(DuplicateObject):
+    with pytest.raises(DuplicateMap):
         flights.create_index("number", name="one")
     with pytest.raises(UndefinedObject):
         flights.drop_index("two")

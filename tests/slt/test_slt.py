@@ -58,3 +58,5 @@ def test_file(path: Path, variant: tuple[str, remuda.Client]) -> None:
             execute(f'DROP TABLE "{row[0]}" CASCADE')
         for row in execute("SELECT sequencename FROM pg_sequences"):
             execute(f'DROP SEQUENCE "{row[0]}" CASCADE')
+        for row in execute("SELECT typname FROM pg_type WHERE typtype = 'e'"):
+            execute(f'DROP TYPE "{row[0]}"')
