@@ -49,7 +49,8 @@ class OpenWork:
         self._sessions.end_open(error)
         self._jobs.end_open(error)
         for statement, _, _ in list(self._statements.running()):
-            self._statements.cancel(statement.query, error)
+            if not statement.commits_now:
+                self._statements.cancel(statement.query, error)
 
     def busy(self) -> set[ClientChannel]:
         """The connections of clients on which something is open."""

@@ -40,6 +40,10 @@ STALE = (SchemaChanged, UndefinedMap, UndefinedStatement)
 """Errors of requests that were made for a map as it was: it has an answer to these as well, when
 the request is made anew."""
 
+IN_DOUBT = (ConnectionBroken, NoAnswer, QueryTimeout, *REFUSED)
+"""Errors of writes that leave open whether they were done. A refusal says for itself that nothing
+was; one that ended a commit which others may have completed says otherwise."""
+
 _LONGEST_PAUSE = 0.5
 """Seconds: a cluster that heals itself is noticed soon."""
 _DARK = 2
@@ -110,7 +114,8 @@ class Tries:
         core = self._core
         # A read that is lost with its connection is repeated as often as the user says, no more.
         undone = isinstance(error, (MemberUnavailable, JobAborted)) and not error.may_have_run
-        refused = isinstance(error, REFUSED) or (undone and not self._reads)
+        certain = self._reads or not error.may_have_run
+        refused = (isinstance(error, REFUSED) and certain) or (undone and not self._reads)
         if self._reads:
             error = error.knowing(may_have_run=False)
         if core.closed:
@@ -120,7 +125,7 @@ class Tries:
                 raise error
             self._stale = True
             return
-        if isinstance(error, ABSENT):  # by a view that may be an old one
+        if isinstance(error, ABSENT) and certain:  # by a view that may be an old one
             if self._lost_partition or core.in_transaction:  # which it may have failed
                 raise error
             self._lost_partition = True
@@ -176,7 +181,7 @@ def told(error: RemudaError, *, reads: bool) -> RemudaError:
 def of_write(error: RemudaError) -> RemudaError:
     """The error that the caller of a write gets: a lost connection, or an answer that did not come
     in time, leaves open whether it was done."""
-    in_doubt = isinstance(error, ConnectionBroken | NoAnswer | QueryTimeout) and error.may_have_run
+    in_doubt = isinstance(error, IN_DOUBT) and error.may_have_run
     if not in_doubt or isinstance(error, OutcomeUnknown):
         return error
     return OutcomeUnknown(

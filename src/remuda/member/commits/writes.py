@@ -57,7 +57,9 @@ async def through_views(write: Callable[[int], Awaitable[Written]]) -> Written:
     for attempt in range(ATTEMPTS - 1):
         try:
             return await write(attempt)
-        except ViewChanged:
+        except ViewChanged as error:
+            if error.may_have_run:  # the participants have completed it without the coordinator
+                raise
             await asyncio.sleep(PAUSE * (attempt + 1))
     return await write(ATTEMPTS - 1)
 

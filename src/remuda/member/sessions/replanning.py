@@ -26,7 +26,8 @@ from remuda.member.base.core import SUSPICION_PATIENCE, SUSPICION_PAUSE
 from remuda.member.sessions.statement import Statement
 
 PLANNED_AGAIN = (SchemaChanged, ViewChanged, MemberSuspected)
-"""Errors of statements that have done nothing."""
+"""Errors of statements that have done nothing, unless the error says that others may have completed
+the commit that it ended."""
 _LOST = (MemberUnavailable, JobAborted)
 """Errors of statements that needed a member when it left or was lost."""
 _FOR_CLIENTS = (NotServed, MemberGivenUp, PartitionsLost, PartitionsUnreachable)
@@ -47,7 +48,8 @@ def pause_before_next(statement: Statement, error: RemudaError, now: float) -> f
     """Seconds to wait before ``statement``, which has met ``error``, is planned again; None: it is
     not. ``now`` are monotonic seconds. Each call counts."""
     refused = statement.unaided and _refused(error)
-    if not (refused or isinstance(error, PLANNED_AGAIN) or _wrote_nothing(statement, error)):
+    replans = isinstance(error, PLANNED_AGAIN) and not error.may_have_run
+    if not (refused or replans or _wrote_nothing(statement, error)):
         return None
     progress = statement.progress
     if statement.error is not None or progress.set_sequence or progress.told:
@@ -98,7 +100,9 @@ def _wrote_nothing(statement: Statement, error: RemudaError) -> bool:
 def told(statement: Statement, error: RemudaError) -> RemudaError:
     """The error that the client of a statement is told when it ends with ``error``."""
     if not isinstance(error, OutcomeUnknown):
-        error = statement.error or error
+        in_doubt = error.may_have_run and not statement.progress.undone
+        cause = statement.error or error
+        error = cause.knowing(may_have_run=True) if in_doubt else cause
         if statement.progress.set_sequence and isinstance(error, TransientError):
             error = half_done(error)
     if statement.progress.undone:

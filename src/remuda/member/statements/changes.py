@@ -108,8 +108,8 @@ class Changes:
                     return await self._attempt(
                         change, await source(attempt), None, check, commits, answer, held
                     )
-                except (SerializationFailure, ViewChanged):
-                    if attempt == ATTEMPTS - 1:
+                except (SerializationFailure, ViewChanged) as error:
+                    if attempt == ATTEMPTS - 1 or error.may_have_run:
                         raise
                 except UniqueViolation as error:
                     if not conflicts.may_be_new(error):

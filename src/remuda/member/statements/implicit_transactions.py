@@ -37,8 +37,8 @@ class ImplicitTransactions:
             statement.check()
             try:
                 return await self._attempt(statement, attempt, write)
-            except (SerializationFailure, SnapshotTooOld, ViewChanged):
-                if attempt == ATTEMPTS - 1:
+            except (SerializationFailure, SnapshotTooOld, ViewChanged) as error:
+                if attempt == ATTEMPTS - 1 or error.may_have_run:
                     raise
             await asyncio.sleep(pause * (0.5 + self._core.world.chance.fraction()))
             pause = min(2 * pause, PAUSE_MAX)
