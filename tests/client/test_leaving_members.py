@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
+import threading
 import time
 
 import pyarrow as pa
 import pytest
+from faces import settle
 from test_failover import numbers_owner, refuse
 
+from remuda.client.network import connections, line
 from remuda.datatypes import sql
 from remuda.datatypes.schema import Column
 from remuda.errors import MemberLeaving, NotServed, OutcomeUnknown
-from remuda.rpc.messages import user_pb2
+from remuda.rpc.messages import common_pb2, user_pb2
 
 pytestmark = pytest.mark.usefixtures("short_pauses")
 
@@ -81,6 +85,78 @@ def test_a_statement_that_meets_a_goodbye_runs_elsewhere(face, grid, monkeypatch
         for _ in range(6):
             await client.sql(text)
         assert len(grid.statements) == 6
+
+    face(scenario)
+
+
+@pytest.fixture
+def reads_late(monkeypatch):
+    """Set once a member has parted: until then, the clients read nothing of what it has sent."""
+    parted = threading.Event()
+    blocking, asynchronous = connections.Talk.receive, line.Talk.receive
+
+    async def receive(talk, timeout):
+        assert parted.wait(10)
+        return await blocking(talk, timeout)
+
+    async def receive_on_loop(talk, timeout):
+        for _ in range(3):
+            await asyncio.sleep(0)  # the request leaves first
+        assert parted.wait(10)
+        return await asynchronous(talk, timeout)
+
+    monkeypatch.setattr(connections.Talk, "receive", receive)
+    monkeypatch.setattr(line.Talk, "receive", receive_on_loop)
+    return parted
+
+
+def parts_after(monkeypatch, grid, parted, serve):
+    """Each member says goodbye in the step in which it has served a statement."""
+    for member in grid.members:
+        real = member.on_run_query
+
+        def handle(request, real=real):
+            serve(real, request)
+            request.channel.part(user_pb2.GOODBYE, user_pb2.Empty())
+            parted.set()
+
+        monkeypatch.setattr(member, "on_run_query", handle)
+
+
+@pytest.mark.parametrize("text", ["UPDATE m", "SELECT 1"])
+def test_a_statement_whose_end_comes_together_with_a_goodbye_has_run(
+    face, grid, monkeypatch, script, reads_late, text
+):
+    """Its end waits unread when the member, which has answered everything, parts."""
+    batch = pa.record_batch({"id": pa.array([1], pa.int64())})
+    grid.scripts["UPDATE m"] = script(tag="UPDATE", affected=1)
+    grid.scripts["SELECT 1"] = script(COLUMNS, (batch,))
+    parts_after(monkeypatch, grid, reads_late, lambda real, request: real(request))
+
+    async def scenario(client):
+        cursor = await client.sql(text)
+        await settle(cursor.fetchall())
+        assert cursor.rowcount == 1
+        assert len(grid.statements) == 1, "it ran once"
+
+    face(scenario)
+
+
+def test_a_write_that_a_member_began_before_its_goodbye_may_have_run(
+    face, grid, monkeypatch, reads_late
+):
+    """The member has taken the statement, so it may commit, though its end does not come."""
+
+    def serve(_real, request):
+        grid.statements.append((0, request))
+        request.reply(user_pb2.QUERY_HANDLE, common_pb2.QueryId(part1=1, part2=1))
+
+    parts_after(monkeypatch, grid, reads_late, serve)
+
+    async def scenario(client):
+        with pytest.raises(OutcomeUnknown, match="it left before it told the end"):
+            await client.sql("UPDATE m")
+        assert len(grid.statements) == 1
 
     face(scenario)
 

@@ -48,6 +48,16 @@ def test_the_order_of_a_leave() -> None:
     assert leaving.over
 
 
+def test_it_parts_when_the_clients_have_acknowledged_their_results() -> None:
+    leaving = Leaving(0.0, 30.0)
+    leaving.step(0.0, IDLE)
+    leaving.step(0.1, IDLE)
+    leaving.step(0.2, replace(IDLE, dropped=True))
+    known = replace(IDLE, dropped=True, known=True)
+    assert leaving.step(0.3, replace(known, unheard=1)) == []
+    assert leaving.step(0.4, known) == [Part()]
+
+
 def test_it_is_dropped_when_the_others_know_that_it_keeps_nothing() -> None:
     """Not before: they would wait until its lease is over. But it does not wait without end."""
     leaving = Leaving(0.0, 30.0)

@@ -265,3 +265,18 @@ def test_an_answer_counts_that_came_together_with_a_goodbye():
         assert channel.receive(timeout=10).coordination_id == 2
         with pytest.raises(NotServed, match="had not received the request"):
             channel.receive(timeout=10)
+
+
+def test_requests_that_came_together_with_a_goodbye_can_be_acknowledged():
+    """They count: nobody is told otherwise because the member does not hear that."""
+    end = encode_head(REQUEST, 3, 10, b"\x08\x01")
+    goodbye = encode_head(REQUEST, 0, user_pb2.GOODBYE, b"")
+    with scripted(welcome(), end + goodbye) as address:
+        channel = BlockingChannel(*address, HELLO)
+        channel.send_request(ECHO, ACK)
+        incoming = channel.receive(timeout=10)
+        assert (incoming.rpc_type, channel.closed) == (10, True)
+        channel.acknowledge(incoming)
+        channel.flush()
+        with pytest.raises(NotServed):
+            channel.receive(timeout=10)

@@ -66,6 +66,18 @@ def clients_are_told_nothing(patch: Patch) -> str:
 
 
 @mutation
+def results_on_their_way_are_forgotten(patch: Patch) -> str:
+    patch.setattr(Channel, "awaits", False)
+    return "who_has_not_acknowledged_a_result_hears_no_goodbye"
+
+
+@mutation
+def goodbyes_are_said_to_busy_clients(patch: Patch) -> str:
+    patch.setattr(OpenWork, "busy", lambda _: set())
+    return "whose_statement_runs_to_the_end_hears_no_goodbye"
+
+
+@mutation
 def a_leave_waits_for_no_heartbeat(patch: Patch) -> str:
     patch.setattr(Membership, "heard_by_all", True)
     return "nobody_waits_for_the_lease_of_a_member_that_has_left"

@@ -11,6 +11,7 @@ from sim_network import LOST, Fate
 from sim_rules import ORDERED, ROWS, SORTED, Play, scenario
 
 from remuda.errors import JobInterrupted, MemberLeaving, NotServed, TransientError
+from remuda.rpc.connection import State
 from remuda.rpc.messages import user_pb2
 from remuda.rpc.messages.user_pb2 import RpcType
 
@@ -164,6 +165,32 @@ async def a_client_learns_that_its_request_was_not_received(play: Play) -> None:
     assert client.farewells == 1
     with pytest.raises((NotServed, TransientError)):
         await client.schema("t")
+
+
+@scenario(14, **SLOW)
+async def who_has_not_acknowledged_a_result_hears_no_goodbye(play: Play) -> None:
+    """A goodbye says that requests without an answer were not received. A client that has not yet
+    read the end of its statement would send that again."""
+    sim = play.sim
+    idle, slow = await play.client(2), await play.client(2)
+    slow.patience = 1000.0
+    await slow.run("UPDATE t SET g = g + 1 WHERE id IN (1, 2)")
+    assert slow.channel._connection.state is State.OPEN
+    await sim.leave(2)
+    assert (idle.farewells, slow.farewells) == (1, 0)
+
+
+@scenario(14, leave_timeout=5.0)
+async def whose_statement_runs_to_the_end_hears_no_goodbye(play: Play) -> None:
+    """Its commit goes on beyond the deadline of the leave, and takes effect."""
+    sim = play.sim
+    writer = await play.client(2)
+    asked = play.fate("COMMIT_KEEP", LOST, sender=2)
+    result = await writer.start("UPDATE t SET g = 100 WHERE id IN (1, 2)")
+    await play.until(lambda: asked[0] > 0, 2.0)
+    await sim.leave(2)
+    assert not writer.farewells
+    assert result.error is None or result.error.may_have_run
 
 
 @scenario(14, **SLOW)

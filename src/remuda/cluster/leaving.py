@@ -10,7 +10,8 @@ nothing is open and nothing is kept here any more, clients are not served any mo
 request is answered, and all others know that this member has installed the view in which it keeps
 nothing, a view without it is asked for. (Otherwise those that have taken over its partitions would
 wait until its lease is over.) When all others have installed that view, the clients are told that
-this member answers nothing any more, and the process may end.
+this member answers nothing any more, and the process may end. A client is told once it has
+acknowledged its results: it would send again a statement whose end it has not read.
 
 If nobody stays to take the copies, because all members leave or no majority is there, the member
 waits for nobody but for other leaving members whose open work may need it.
@@ -26,7 +27,7 @@ DISMISSED_WITHIN = 10.0
 DROPPED_WITHIN = 5.0
 """Seconds that a view without the member may take."""
 TOLD_WITHIN = 2.0
-"""Seconds that the others may take to install it."""
+"""Seconds that the others may take to install it, and clients to acknowledge results."""
 ENDED_WITHIN = 5.0
 """Seconds that work which was ended at the deadline may take to answer."""
 ANSWERED_WITHIN = 2.0
@@ -53,7 +54,7 @@ class Found:
     there; ``heard``: all others know that this one has installed the present view; ``others_open``:
     another member that leaves has open work; ``dropped``: a view without this member was decided;
     ``known``: all of its members have installed it; ``sessions``: those of clients that do not
-    retry."""
+    retry; ``unheard``: connections of clients that have not acknowledged all results."""
 
     open: int
     requests: int
@@ -64,6 +65,7 @@ class Found:
     dropped: bool = False
     known: bool = False
     sessions: int = 0
+    unheard: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +139,8 @@ class Leaving:
                     return self._enter(Phase.PARTING, now + PARTING, ServeNothing(), Part())
                 return [AskToLeave()]
             case Phase.TELLING:
-                if (found.known and not found.requests) or now >= self._until:
+                answered = not found.requests and not found.unheard
+                if (found.known and answered) or now >= self._until:
                     return self._enter(Phase.PARTING, now + PARTING, Part())
                 return []
             case Phase.PARTING:

@@ -71,6 +71,8 @@ class Leaving:
                 channel.close()
             if core.departure.dismissing:
                 self._sessions.close_idle(self._work.busy())
+            if machine.phase is lv.Phase.PARTING:
+                self._part()
             if machine.phase is not phase:
                 log.info("leaving: the member %s", machine.phase.value, extra=fields())
             await asyncio.sleep(LOOK_EVERY)
@@ -91,6 +93,7 @@ class Leaving:
             dropped=membership.left,
             known=membership.all_know,
             sessions=len(self._sessions),
+            unheard=sum(channel.awaits for channel in self._servers[ChannelKind.USER].channels),
         )
 
     def _still_needed(self) -> tuple[int, ...]:
@@ -126,6 +129,13 @@ class Leaving:
             case lv.ServeNothing():
                 core.departure.leave()
             case lv.Part():
-                for channel in list(self._servers[ChannelKind.USER].channels):
-                    if not channel.unanswered:
-                        channel.part(user_pb2.GOODBYE, user_pb2.Empty())
+                self._part()
+
+    def _part(self) -> None:
+        """Say goodbye to the clients that are to send again all that this member has not answered:
+        not to those whose statement runs yet, or that have not acknowledged its end. They would
+        send it again as well. Their connections end with the process."""
+        busy = self._work.busy()
+        for channel in list(self._servers[ChannelKind.USER].channels):
+            if not (channel.unanswered or channel.awaits or channel in busy):
+                channel.part(user_pb2.GOODBYE, user_pb2.Empty())

@@ -226,15 +226,16 @@ class BlockingChannel:
         """Answer a request of the server with ACK: the server's back pressure.
 
         The answer leaves with the next frame, before the next wait, or by ``flush``: several pages
-        that arrived together cost one system call.
+        that arrived together cost one system call. Nothing is owed to a server that has ended the
+        connection: what came before counts, and the end of a write that was carried out must not
+        be taken for a request that nobody has served.
         """
-        if incoming.coordination_id != 0:
-            self._connection.require_open()
+        if incoming.coordination_id != 0 and not self.closed:
             self._owed += self._connection.response(incoming.coordination_id, ACK_TYPE, _ACK, 0)
 
     def flush(self) -> None:
         """Send the acknowledgements that are still here."""
-        if self._owed:
+        if self._owed and not self.closed:
             owed, self._owed = self._owed, b""
             self._transmit(owed, ())
 

@@ -137,6 +137,11 @@ class Channel(asyncio.BufferedProtocol):
         return message
 
     @property
+    def awaits(self) -> bool:
+        """Whether a request of this side has no answer yet."""
+        return bool(self._connection.pending)
+
+    @property
     def silence(self) -> float:
         """Seconds since the other side was last heard."""
         return self._loop.time() - self._connection.last_heard

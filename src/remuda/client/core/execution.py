@@ -8,7 +8,7 @@ from remuda.client.network.ports import Conversation, MemberPort
 from remuda.client.requests.pages import Page
 from remuda.client.requests.requests import cancel_query
 from remuda.client.requests.result_stream import Outcome, ResultStream
-from remuda.errors import ConnectionBroken, InputError, QueryTimeout, RemudaError
+from remuda.errors import ConnectionBroken, InputError, NotServed, QueryTimeout, RemudaError
 from remuda.rpc.messages import common_pb2, user_pb2
 from remuda.rpc.request import Incoming
 
@@ -191,6 +191,12 @@ class Execution:
             incoming = await talk.receive(timeout)
         except ConnectionBroken as error:
             raise self._member.broken(error) from error
+        except NotServed as error:  # it has said goodbye
+            if self._reads or self.stream.query_id is None:
+                raise
+            # The member has taken the write: it may have committed it, or still do so.
+            lost = ConnectionBroken("it left before it told the end of the statement")
+            raise self._member.broken(lost) from error
         except QueryTimeout as error:
             raise QueryTimeout(
                 f"{self._member.name} did not end the statement in time",
@@ -200,10 +206,7 @@ class Execution:
         if incoming.is_reply:
             return self._on_reply(incoming)
         event = self.stream.on_request(incoming.rpc_type, incoming.pbody, incoming.dbody)
-        try:
-            talk.acknowledge(incoming)
-        except ConnectionBroken as error:
-            raise self._member.broken(error) from error
+        talk.acknowledge(incoming)
         if isinstance(event, Outcome) and self.stream.query_id is not None:
             self._release()
         return event

@@ -307,8 +307,8 @@ class Talk:
         self._channel.acknowledge(incoming)
 
     def release(self) -> None:
-        """The result is complete, so a connection that breaks now harms nobody."""
-        with contextlib.suppress(ConnectionBroken):
+        """The result is complete, so a connection that breaks now, or a goodbye, harms nobody."""
+        with contextlib.suppress(ConnectionBroken, NotServed):
             self._channel.flush()
         self._pool.give(self._channel)
 

@@ -100,7 +100,8 @@ class Conversation(Protocol):
         ...
 
     def acknowledge(self, incoming: Incoming) -> None:
-        """Answer a request of the member, at the latest when the next message is waited for."""
+        """Answer a request of the member, at the latest when the next message is waited for. One
+        that has ended the connection needs no answer: nothing is raised."""
         ...
 
     def release(self) -> None:
