@@ -18,7 +18,7 @@ from remuda.sql.changes.copy import bind_copy
 from remuda.sql.changes.merge import bind_merge
 from remuda.sql.changes.modify import bind_change
 from remuda.sql.changes.truncate import bind_truncate
-from remuda.sql.definitions.alter import bind_alter
+from remuda.sql.definitions.altering.alter import bind_alter
 from remuda.sql.definitions.analyze import bind_analyze
 from remuda.sql.definitions.comments import bind_comment
 from remuda.sql.definitions.deferred import with_keys

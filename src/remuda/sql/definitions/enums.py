@@ -23,7 +23,7 @@ from remuda.errors import (
     UndefinedObject,
     WrongObjectType,
 )
-from remuda.sql.definitions.alter import bind_alter
+from remuda.sql.definitions.altering.alter import bind_alter
 from remuda.sql.definitions.namespaces import moved, namespace_of, relations
 from remuda.sql.queries.views import BindQuery, placed, with_dependents
 from remuda.sql.scope.context import Context

@@ -30,13 +30,19 @@ from remuda.errors import (
     NumberNotDefined,
     SqlSyntaxError,
 )
-from remuda.sql.definitions.added_keys import with_key
-from remuda.sql.definitions.alteration import Alteration
-from remuda.sql.definitions.constraint_states import change_constraint
+from remuda.sql.definitions.altering.added_keys import with_key
+from remuda.sql.definitions.altering.alteration import Alteration
+from remuda.sql.definitions.altering.constraint_states import change_constraint
+from remuda.sql.definitions.altering.conversions import converts_itself, keep_distinct
+from remuda.sql.definitions.altering.dropped_parts import drop_column, drop_constraint
+from remuda.sql.definitions.altering.filling import fill_texts, needs_filling, while_filling
+from remuda.sql.definitions.altering.renames import (
+    with_renamed_checks,
+    with_renamed_constraint,
+    with_renamed_views,
+)
+from remuda.sql.definitions.altering.verifications import verifications
 from remuda.sql.definitions.constraints import bind_default, condition_columns, default_of
-from remuda.sql.definitions.conversions import converts_itself, keep_distinct
-from remuda.sql.definitions.dropped_parts import drop_column, drop_constraint
-from remuda.sql.definitions.filling import fill_texts, needs_filling, while_filling
 from remuda.sql.definitions.foreign_keys import (
     keep_comparable,
     parent_of,
@@ -52,11 +58,6 @@ from remuda.sql.definitions.generated import (
 from remuda.sql.definitions.index_definitions import bind_rename_index
 from remuda.sql.definitions.map_options import with_changed_options
 from remuda.sql.definitions.namespaces import bind_place
-from remuda.sql.definitions.renames import (
-    with_renamed_checks,
-    with_renamed_constraint,
-    with_renamed_views,
-)
 from remuda.sql.definitions.schemas import (
     check_column_name,
     map_of,
@@ -74,7 +75,6 @@ from remuda.sql.definitions.sequences import (
     with_renamed_defaults,
 )
 from remuda.sql.definitions.unique_constraints import with_uniques
-from remuda.sql.definitions.verifications import verifications
 from remuda.sql.queries.views import BindQuery, placed, renamed, with_dependents
 from remuda.sql.scope.context import Context
 from remuda.sql.scope.enum_names import resolved

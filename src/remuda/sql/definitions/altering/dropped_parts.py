@@ -10,7 +10,7 @@ from remuda.errors import (
     InvalidDefinition,
     UndefinedObject,
 )
-from remuda.sql.definitions.alteration import Alteration
+from remuda.sql.definitions.altering.alteration import Alteration
 from remuda.sql.definitions.constraints import condition_columns
 from remuda.sql.definitions.generated import without_dependents
 from remuda.sql.definitions.sequences import owned_by

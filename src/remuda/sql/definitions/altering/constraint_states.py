@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from remuda.datatypes.schema import MapSchema
 from remuda.errors import UndefinedObject, WrongObjectType
-from remuda.sql.definitions.alteration import Alteration
+from remuda.sql.definitions.altering.alteration import Alteration
 from remuda.sql.definitions.foreign_keys import constraint_names
 from remuda.sql.queries.views import placed
 from remuda.sql.text.suggest import did_you_mean

@@ -1,0 +1,1 @@
+"""Binds ALTER: one module per kind of change to a table, and ``alter`` that puts them in order."""
