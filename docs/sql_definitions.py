@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from remuda.catalog.system_relations import INFORMATION_SCHEMA, PG_CATALOG, SYS, SYSTEM
-from remuda.sql.expressions.system_functions import FUNCTIONS
+from remuda.sql.expressions.functions.system import FUNCTIONS
 
 VIEW: Final = "CREATE VIEW late AS SELECT id, carrier FROM flights WHERE delay > 30"
 

@@ -46,7 +46,7 @@ from remuda.session.planning import (
 from remuda.session.routes import route_of
 from remuda.session.settings import SETTINGS
 from remuda.session.shape import ResultShape
-from remuda.sql.expressions.system_functions import SETTING_NAMES
+from remuda.sql.expressions.functions.system import SETTING_NAMES
 
 SCHEMA = MapSchema(
     "m", (Column("a", INTEGER), Column("b", VARCHAR), Column("v", BIGINT)), ("a", "b"), ("b",)

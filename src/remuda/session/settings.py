@@ -19,7 +19,7 @@ from remuda.copying.encodings import ENCODINGS, canonical
 from remuda.datatypes.times.session_zones import UTC, zone_name
 from remuda.datatypes.times.text_forms import BYTEA_FORMS, INTERVAL_STYLES, MDY
 from remuda.errors import CannotChangeSetting, InputError, NotSupported, UndefinedSetting
-from remuda.sql.expressions.ignored_settings import BOOL, IGNORED, NUMBER, IgnoredSetting
+from remuda.sql.expressions.functions.ignored_settings import BOOL, IGNORED, NUMBER, IgnoredSetting
 from remuda.sql.scope.resolution import DEFAULT_PATH, path_of
 from remuda.sql.text.suggest import did_you_mean
 

@@ -31,8 +31,8 @@ from remuda.sql.definitions.schemas import bind_create, bind_drop, bind_show
 from remuda.sql.definitions.sequences import bind_sequence
 from remuda.sql.definitions.table_locks import bind_lock
 from remuda.sql.expressions.expressions import ExpressionBinder, Forbidding
+from remuda.sql.expressions.functions.sequences import refuse_calls
 from remuda.sql.expressions.item_effects import EffectItems
-from remuda.sql.expressions.sequence_functions import refuse_calls
 from remuda.sql.queries.numbers import numbered
 from remuda.sql.queries.queries import bind_query
 from remuda.sql.queries.relations import Environment

@@ -19,7 +19,7 @@ from remuda.sql.changes.generated_columns import refuse_value
 from remuda.sql.changes.modify import assignments_of
 from remuda.sql.definitions.constraints import NoMaps, default_of
 from remuda.sql.expressions.expressions import ExpressionBinder, Forbidding
-from remuda.sql.expressions.sequence_functions import refuse_calls
+from remuda.sql.expressions.functions.sequences import refuse_calls
 from remuda.sql.parsing.parser import parse
 from remuda.sql.scope.context import Context
 from remuda.sql.scope.scope import Scope

@@ -10,9 +10,10 @@ from remuda.datatypes.schema import Check, Column, Default, MapSchema, Namespace
 from remuda.datatypes.sql import EnumType, SqlType, unrestricted
 from remuda.errors import NotSupported, RemudaError
 from remuda.plan.expression import ColumnId, ColumnRef, Expression, Literal, columns_of
-from remuda.sql.expressions import calls, operators, sequence_functions
+from remuda.sql.expressions import calls, operators
 from remuda.sql.expressions.expressions import ExpressionBinder, Forbidding
-from remuda.sql.expressions.sequence_functions import refuse_calls
+from remuda.sql.expressions.functions import sequences
+from remuda.sql.expressions.functions.sequences import refuse_calls
 from remuda.sql.parsing.snippets import expression_of, parse_expression
 from remuda.sql.scope.context import Context
 from remuda.sql.scope.resolution import Kept
@@ -24,7 +25,7 @@ EXPRESSIONS_KEPT = 1024
 
 assert calls
 assert operators
-assert sequence_functions
+assert sequences
 """Importing them registers their handlers."""
 
 

@@ -13,8 +13,8 @@ from remuda.errors import InvalidDefinition, InvalidFrameOffset, WindowingError
 from remuda.plan.expression import Cast, Expression, Literal
 from remuda.plan.windows import BoundKind, Exclusion, Frame, FrameBound, FrameUnit
 from remuda.sql.expressions.expressions import ExpressionBinder, Forbidding
+from remuda.sql.expressions.functions.sequences import refuse_calls
 from remuda.sql.expressions.intervals import IntervalValue, interval_value, is_interval, is_text
-from remuda.sql.expressions.sequence_functions import refuse_calls
 from remuda.sql.scope.context import Context
 from remuda.sql.scope.scope import Scope
 from remuda.sql.trees import ast

@@ -23,7 +23,7 @@ from remuda.plan.expression import (
 )
 from remuda.plan.logical import Logical, OutputColumn, Recursion, Supplied
 from remuda.plan.sequence_calls import LASTVAL, SequenceCall, has_calls, is_call
-from remuda.sql.expressions.sequence_functions import sequence_named
+from remuda.sql.expressions.functions.sequences import sequence_named
 from remuda.sql.scope.context import Context
 from remuda.sql.scope.output import free_columns, project
 from remuda.sql.scope.resolution import KEPT_PATH

@@ -19,7 +19,7 @@ from remuda.errors import (
 from remuda.plan.expression import Call, ColumnRef, Expression, Literal
 from remuda.plan.logical import Filter, Logical, Scan
 from remuda.sql.expressions.expressions import ExpressionBinder, Forbidding
-from remuda.sql.expressions.sequence_functions import refuse_calls
+from remuda.sql.expressions.functions.sequences import refuse_calls
 from remuda.sql.scope.context import Context
 from remuda.sql.scope.scope import Scope
 from remuda.sql.trees import ast

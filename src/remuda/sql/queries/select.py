@@ -32,10 +32,11 @@ from remuda.plan.expression import (
     conjunction,
 )
 from remuda.plan.logical import Filter, Logical, OutputColumn
-from remuda.sql.expressions import calls, catalog_functions, operators
+from remuda.sql.expressions import calls, operators
 from remuda.sql.expressions.aggregates import bind_aggregate, first_of
 from remuda.sql.expressions.conversion import is_untyped
 from remuda.sql.expressions.expressions import ExpressionBinder
+from remuda.sql.expressions.functions import catalog
 from remuda.sql.expressions.nested import field_of
 from remuda.sql.expressions.subqueries import SubqueryPlans, refuse_no_columns
 from remuda.sql.queries import array_queries
@@ -64,7 +65,7 @@ from remuda.sql.trees import ast
 assert array_queries
 assert calls
 assert operators
-assert catalog_functions
+assert catalog
 """Importing them registers their handlers."""
 
 _CONSUMED = (

@@ -10,15 +10,15 @@ from typing import Final
 
 from remuda.errors import UndefinedFunction
 from remuda.plan.expression import Expression
-from remuda.sql.expressions import privilege_functions, sequence_functions, system_functions
 from remuda.sql.expressions.expressions import ExpressionBinder, register_call
+from remuda.sql.expressions.functions import privileges, sequences, system
 from remuda.sql.parsing.parser import parse
 from remuda.sql.trees import ast
 from remuda.sql.trees.syntax import QueryTree
 
-assert privilege_functions
-assert sequence_functions
-assert system_functions
+assert privileges
+assert sequences
+assert system
 """Importing them registers their functions, which some expressions here use."""
 
 _VISIBLE: Final = (

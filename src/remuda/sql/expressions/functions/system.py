@@ -37,11 +37,11 @@ from remuda.datatypes.sql import (
 from remuda.datatypes.texts.text import type_name
 from remuda.errors import AmbiguousFunction, RemudaError, UndefinedFunction, WrongObjectType
 from remuda.plan.expression import Call, Case, Cast, Expression, InList, Literal
-from remuda.sql.expressions.enum_functions import ENUM_FUNCTIONS
 from remuda.sql.expressions.expressions import ExpressionBinder, register, register_call
-from remuda.sql.expressions.ignored_settings import IGNORED
-from remuda.sql.expressions.shown_texts import ShownTexts
-from remuda.sql.expressions.transaction_functions import (
+from remuda.sql.expressions.functions.enums import ENUM_FUNCTIONS
+from remuda.sql.expressions.functions.ignored_settings import IGNORED
+from remuda.sql.expressions.functions.shown_texts import ShownTexts
+from remuda.sql.expressions.functions.transactions import (
     column_size,
     transaction_number,
     transaction_status,
