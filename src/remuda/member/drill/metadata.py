@@ -37,7 +37,7 @@ from remuda.rpc.messages.user_metadata_pb2 import (
     TableMetadata,
 )
 from remuda.rpc.messages.user_pb2 import RpcType
-from remuda.session.drill_columns import table_columns
+from remuda.session.drill.columns import table_columns
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from remuda.release import __version__
 from remuda.rpc.messages import user_metadata_pb2 as meta
 from remuda.rpc.messages import user_pb2
 from remuda.rpc.messages.user_pb2 import RpcEndpointInfos, RpcType
-from remuda.session.drill_capabilities import (
+from remuda.session.drill.capabilities import (
     CASTS,
     DATE_TIME_FUNCTIONS,
     NUMERIC_FUNCTIONS,

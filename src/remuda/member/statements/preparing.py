@@ -25,7 +25,7 @@ from remuda.rpc.messages.user_pb2 import RpcType
 from remuda.rpc.transport import Request
 from remuda.session.client_session import NO_SESSION
 from remuda.session.dialect import STOCK_SESSION, postgres_text
-from remuda.session.drill_columns import result_column
+from remuda.session.drill.columns import result_column
 from remuda.session.explaining import PLAN_COLUMNS
 from remuda.session.planning import (
     Planned,

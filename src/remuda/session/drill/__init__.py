@@ -1,0 +1,1 @@
+"""Statements for clients of Drill: the columns of answers, and the abilities of the server."""
