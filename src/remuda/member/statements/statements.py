@@ -58,7 +58,7 @@ from remuda.member.statements.plans import Plans
 from remuda.member.statements.query_history import QueryHistory
 from remuda.member.statements.session_statements import Sessions, shown_settings
 from remuda.member.statements.short_statements import ShortStatements
-from remuda.member.statements.spark_statements import SparkStatements, above
+from remuda.member.statements.spark.statements import SparkStatements, above
 from remuda.member.statements.transaction_changes import TransactionChanges
 from remuda.member.statements.write_statements import KeyedStatements, WriteStatements, changed_by
 from remuda.query.ids import QueryId

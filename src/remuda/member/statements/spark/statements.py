@@ -17,7 +17,7 @@ from remuda.member.sessions.statement import Client, Statement
 from remuda.member.statements.admission import demand
 from remuda.member.statements.initiated_queries import Runs
 from remuda.member.statements.plans import Plans
-from remuda.member.statements.spark_services import SparkRun, SparkServices
+from remuda.member.statements.spark.services import SparkRun, SparkServices
 from remuda.session.answers import Answer, answer_rows
 from remuda.session.parameters import clock_values
 from remuda.session.planning import PlannedExplain, PlannedQuery
