@@ -35,8 +35,8 @@ from remuda.member.queries.cursors import Cursor, Wire
 from remuda.member.queries.pauses import Pauses
 from remuda.member.queries.query_state import Initiated
 from remuda.member.sessions.open_transaction import OpenTransaction
-from remuda.member.sessions.temporary_definitions import is_own
-from remuda.member.sessions.temporary_rows import state_row
+from remuda.member.sessions.temporary.definitions import is_own
+from remuda.member.sessions.temporary.rows import state_row
 from remuda.query.ids import QueryId
 from remuda.rpc.client_channel import ClientChannel
 from remuda.rpc.messages import user_pb2

@@ -24,12 +24,12 @@ from remuda.errors import NotSupported
 from remuda.execution.memory import Reservation
 from remuda.member.base.core import Core
 from remuda.member.sessions.statement import Statement
-from remuda.member.sessions.temporary_definitions import (
+from remuda.member.sessions.temporary.definitions import (
     defined,
     is_own,
     with_numbers,
 )
-from remuda.member.sessions.temporary_rows import changed, with_rows
+from remuda.member.sessions.temporary.rows import changed, with_rows
 from remuda.member.statements.changes import Answer, Changed, Chooser, Source, chosen_rows
 from remuda.member.statements.transaction_changes import Rows
 from remuda.session.definitions import settled_edits
