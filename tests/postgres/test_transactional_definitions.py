@@ -142,3 +142,17 @@ def test_a_name_that_is_taken_keeps_the_rows_out(connect):
         own.execute("COMMIT")
     assert own.execute("SELECT count(*) FROM kept").fetchone() == (0,)
     own.execute("INSERT INTO kept VALUES (1)")
+
+
+def test_a_parent_that_goes_beside_a_new_child_is_a_conflict(connect):
+    own, other = transactional(connect()), connect()
+    own.execute("CREATE TABLE kept (id INT PRIMARY KEY)")
+    own.execute("INSERT INTO kept VALUES (1), (2)")
+    own.execute("BEGIN")
+    own.execute("CREATE TABLE made (id INT REFERENCES kept)")
+    own.execute("INSERT INTO made VALUES (1)")
+    other.execute("DELETE FROM kept WHERE id = 1")
+    with pytest.raises(errors.SerializationFailure):
+        own.execute("COMMIT")
+    assert tables(own) == {"kept"}
+    other.execute("DELETE FROM kept")

@@ -25,7 +25,13 @@ from sim_transaction_works import Told, Work, failed, rows
 from sim_transactions import TransactionStorm
 
 from remuda.catalog.own.definitions import is_made
-from remuda.errors import DuplicateMap, RemudaError, SerializationFailure, UndefinedMap
+from remuda.errors import (
+    DuplicateMap,
+    ForeignKeyViolation,
+    RemudaError,
+    SerializationFailure,
+    UndefinedMap,
+)
 
 ROWS = 5
 ACCOUNTS = 8
@@ -245,6 +251,61 @@ class Movers(Definers):
         return self.wrong + self.judged(self.there, "the row of the ledger of transaction")
 
 
+class Namers(Definers):
+    """A transaction makes a child of a table that was there before, and a row that names one of its
+    rows. Others delete such rows, and know nothing of the foreign key."""
+
+    name = "namers"
+    parents = 400
+    beside = 3
+    """So many rows, behind those that were tried, are deleted and named at a time."""
+
+    def __init__(self, told: Told) -> None:
+        super().__init__(told)
+        self.front = 0
+
+    async def prepare(self, client: Any) -> None:
+        await client.sql("CREATE TABLE named (id BIGINT PRIMARY KEY)")
+        values = ", ".join(f"({each})" for each in range(self.parents))
+        await client.sql(f"INSERT INTO named VALUES {values}")
+
+    async def step(self, client: Any, chance: Random) -> None:
+        one = self.front + chance.randrange(self.beside)
+        if chance.random() < 0.5:
+            self.front += 1
+            await self._delete(client, one)
+            return
+        number = self.told.number()
+
+        async def body(transaction: Any) -> bool:
+            run = transaction.sql
+            await run(f"CREATE TABLE naming{number} (id BIGINT PRIMARY KEY REFERENCES named)")
+            await run(f"INSERT INTO naming{number} VALUES ({one})")
+            return True
+
+        try:
+            await self.within(client, number, body)
+        except ForeignKeyViolation:
+            self.told.ends["namers refused"] += 1
+
+    async def _delete(self, client: Any, one: int) -> None:
+        try:
+            await client.sql(f"DELETE FROM named WHERE id = {one}")
+            self.told.ends["parents deleted"] += 1
+        except ForeignKeyViolation:
+            self.told.ends["parents kept"] += 1
+
+    async def finish(self, client: Any) -> None:
+        found = await rows(client, "SELECT relname FROM pg_class WHERE relname ~ '^naming[0-9]+$'")
+        for (name,) in found:
+            query = f"SELECT id FROM {name} WHERE id NOT IN (SELECT id FROM named)"
+            if orphans := await rows(client, query):
+                self.wrong.append(f"{name} names rows that are not there: {orphans}")
+
+    def judge(self) -> list[str]:
+        return self.wrong
+
+
 class DefinitionStorm(TransactionStorm):
     def __init__(self, seed: int, level: str | None = None) -> None:
         super().__init__(seed, level)
@@ -304,6 +365,12 @@ class DefinitionStorm(TransactionStorm):
         while left_over(self.sim) and self.sim.loop.now < deadline:
             await asyncio.sleep(0.5)
         self.sim.violations += left_over(self.sim)
+
+
+class ReferenceStorm(DefinitionStorm):
+    def __init__(self, seed: int, level: str | None = None) -> None:
+        super().__init__(seed, level)
+        self.works = [Namers(self.told)]
 
 
 def left_over(sim: Simulation) -> list[str]:

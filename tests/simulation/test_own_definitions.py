@@ -19,13 +19,14 @@ sys.path.insert(0, str(Path(__file__).parent))
 sys.path.append(str(Path(__file__).parent.parent / "transaction"))
 sys.path.append(str(Path(__file__).parent.parent / "faults"))
 from sim_cluster import Violation
-from sim_own_definitions import DefinitionStorm
+from sim_own_definitions import DefinitionStorm, ReferenceStorm
 from sim_transactions import run_seed
 
 from remuda.catalog.catalog import Catalog
 from remuda.member.membership.catalog_service import CatalogService
 from remuda.member.sessions.open_transaction import OpenTransaction
 from remuda.member.sessions.transaction_definitions import TransactionDefinitions
+from remuda.member.statements.checks.foreign_keys import ForeignKeyChecks
 
 SOAK_SEEDS = max(50, int(os.environ.get("REMUDA_SIMULATION_SOAK_SEEDS", "10000")) // 40)
 CAUGHT_WITHIN = 30
@@ -33,8 +34,10 @@ CAUGHT_WITHIN = 30
 Patch = pytest.MonkeyPatch
 
 
-def run(seed: int, level: str | None = None) -> DefinitionStorm:
-    storm: Any = run_seed(seed, level, DefinitionStorm)
+def run(
+    seed: int, level: str | None = None, kind: type[DefinitionStorm] = DefinitionStorm
+) -> DefinitionStorm:
+    storm: Any = run_seed(seed, level, kind)
     assert isinstance(storm, DefinitionStorm)
     return storm
 
@@ -47,6 +50,13 @@ def test_definitions_commit_with_their_rows_or_not_at_all() -> None:
     assert ends["swappers well"] > 20, ends
     assert ends["movers well"] > 20, ends
     assert ends["swappers beaten"] > 5, ends
+
+
+def test_rows_of_new_children_have_their_parents() -> None:
+    ends = run(5, kind=ReferenceStorm).ends
+    assert ends["namers well"] > 3, ends
+    assert ends["namers beaten"] > 2, ends
+    assert ends["parents deleted"] > 5, ends
 
 
 @pytest.mark.soak
@@ -122,6 +132,14 @@ def test_broken_definitions_are_noticed(
     with pytest.raises(Violation):
         for seed in (known, *range(CAUGHT_WITHIN)):
             run(seed)
+
+
+def test_children_that_others_do_not_know_of_are_noticed(monkeypatch: Patch) -> None:
+    """Who deletes a row does not look for children of a foreign key that has not committed."""
+    monkeypatch.setattr(ForeignKeyChecks, "_is_unknown", lambda *_: False)
+    with pytest.raises(Violation):
+        for seed in (5, *range(CAUGHT_WITHIN)):
+            run(seed, kind=ReferenceStorm)
 
 
 if __name__ == "__main__":

@@ -25,8 +25,14 @@ from remuda.catalog.edits import (
     PutType,
     PutView,
 )
-from remuda.datatypes.schema import MADE_MARK, MapSchema, Namespace, ViewDefinition
-from remuda.errors import DuplicateMap, DuplicateObject, SerializationFailure
+from remuda.catalog.foreign_keys import linked
+from remuda.datatypes.schema import MADE_MARK, ForeignKey, MapSchema, Namespace, ViewDefinition
+from remuda.errors import (
+    DependentObjects,
+    DuplicateMap,
+    DuplicateObject,
+    SerializationFailure,
+)
 
 _HINT: Final = "Run the transaction again."
 _HIDDEN: Final = re.compile(re.escape(MADE_MARK) + r" \d+ \d+ \d+ ")
@@ -132,7 +138,12 @@ class OwnDefinitions:
     def _merge(self, now: Catalog) -> Catalog:
         own = self.own
         maps = [schema for schema in now.maps if schema.map_id not in self.maps]
-        maps += [schema for schema in own.maps if schema.map_id in self.maps]
+        maps += [
+            replace(schema, foreign_keys=_as_now(schema, own, now))
+            for schema in own.maps
+            if schema.map_id in self.maps
+        ]
+        maps = _linked(now, maps)
         views = [view for view in now.views if view.view_id not in self.views]
         views += [view for view in own.views if view.view_id in self.views]
         namespaces = [each for each in now.namespaces if each.name not in self.namespaces]
@@ -182,6 +193,9 @@ class OwnDefinitions:
                     altered.discard(schema.map_id)
                 else:
                     altered.add(schema.map_id)
+            elif stored is not None and schema.version != stored.version:
+                # A parent, or a child, of a map that the transaction has defined.
+                schema = replace(schema, version=stored.version)  # noqa: PLW2901
             kept.append(schema)
         return replace(
             self,
@@ -206,7 +220,8 @@ class OwnDefinitions:
         for map_id in sorted(self.maps):
             before, after = now.find_id(map_id), merged.find_id(map_id)
             if after is not None:
-                edits.append(PutMap(self._published(before, after)))
+                keys = _as_now(after, merged, now)
+                edits.append(PutMap(self._published(before, replace(after, foreign_keys=keys))))
             elif before is not None:
                 edits.append(DropMap(before.name))
         known, merged_views = _views(now), _views(merged)
@@ -248,6 +263,7 @@ class OwnDefinitions:
             key_index_oid=kept(after.key_index_oid),
             columns=tuple(replace(c, default_oid=kept(c.default_oid)) for c in after.columns),
             checks=tuple(replace(check, oid=kept(check.oid)) for check in after.checks),
+            foreign_keys=tuple(replace(key, oid=kept(key.oid)) for key in after.foreign_keys),
             indexes=tuple(
                 replace(
                     index,
@@ -291,6 +307,51 @@ def _changed(kind: str, name: str) -> SerializationFailure:
         "of it",
         hint=_HINT,
     )
+
+
+def _as_now(schema: MapSchema, own: Catalog, now: Catalog) -> tuple[ForeignKey, ...]:
+    """The foreign keys of a map of ``own``, with the names of parents and columns in ``now``: an
+    edit of ``now`` carries them over to the new ones. Raises SerializationFailure."""
+    found: list[ForeignKey] = []
+    for key in schema.foreign_keys:
+        parent = own.get(key.parent)
+        known = now.find_id(parent.map_id)
+        if known is None:
+            raise _changed("map", parent.local)
+        others = _names_before(parent, known)
+        mine = _names_before(schema, now.find_id(schema.map_id))
+        found.append(
+            replace(
+                key,
+                parent=known.name,
+                columns=tuple(mine.get(name, name) for name in key.columns),
+                set_columns=tuple(mine.get(name, name) for name in key.set_columns),
+                parent_columns=tuple(others.get(name, name) for name in key.parent_columns),
+            )
+        )
+    return tuple(found)
+
+
+def _names_before(schema: MapSchema, known: MapSchema | None) -> dict[str, str]:
+    names = {} if known is None else {column.id: column.name for column in known.columns}
+    return {column.name: names.get(column.id, column.name) for column in schema.columns}
+
+
+def _linked(now: Catalog, maps: Sequence[MapSchema]) -> list[MapSchema]:
+    """``maps``, which follow those of ``now``, with foreign keys and children in step. A version
+    stands for the form of rows, which stays. Raises SerializationFailure."""
+    if not any(schema.foreign_keys or schema.children for schema in maps):
+        return list(maps)
+    versions = {schema.map_id: schema.version for schema in maps}
+    before = {schema.map_id: schema for schema in now.maps}
+    try:
+        found = linked(before, {schema.map_id: schema for schema in maps})
+    except DependentObjects as error:
+        raise SerializationFailure(error.message, detail=error.detail, hint=_HINT) from error
+    return [
+        schema if schema.version == versions[map_id] else replace(schema, version=versions[map_id])
+        for map_id, schema in found.items()
+    ]
 
 
 def _views(catalog: Catalog) -> dict[int, ViewDefinition]:
@@ -361,5 +422,6 @@ def _oids(schema: MapSchema) -> Iterable[int]:
     yield from (schema.oid, schema.key_oid, schema.key_index_oid)
     yield from (column.default_oid for column in schema.columns)
     yield from (check.oid for check in schema.checks)
+    yield from (key.oid for key in schema.foreign_keys)
     for index in schema.indexes:
         yield from (index.oid, index.constraint_oid)

@@ -124,7 +124,7 @@ class TransactionDefinitions:
             raise SchemaChanged("the catalog was changed by another statement meanwhile")
         own = transaction.definitions or OwnDefinitions.over_catalog(now)
         before = own.over(now)
-        self._require_possible(before, edits)
+        self._require_possible(edits)
         places = [place for place, edit in enumerate(edits) if _is_new(edit, before, own)]
         wanted = [_following(before, _schema(edits[place])) for place in places]
         made = await self._make(transaction, wanted)
@@ -140,8 +140,7 @@ class TransactionDefinitions:
             if was is not None:
                 rest.append(DropMap(was.name))
                 moved.append((was, hidden))
-            shown = replace(hidden, name=schema.name, namespace=schema.namespace)
-            rest.append(PutMap(_with_oids(shown, schema)))
+            rest.append(PutMap(_shown(hidden, schema)))
         self._require_unchanged(before, own, edits)
         following = own.with_edits(self._core.catalog, rest, [schema.map_id for schema in made])
         transaction.check()
@@ -169,11 +168,9 @@ class TransactionDefinitions:
                 raise SchemaChanged("the catalog was changed by another statement meanwhile")
 
     @staticmethod
-    def _require_possible(before: Catalog, edits: Sequence[Edit]) -> None:
+    def _require_possible(edits: Sequence[Edit]) -> None:
         if defines_types(edits):
             raise refused("a definition of a type")
-        if any(_references(edit, before) for edit in edits):
-            raise refused("a definition of a foreign key")
 
     async def _make(
         self, transaction: OpenTransaction, wanted: Sequence[MapSchema]
@@ -223,6 +220,11 @@ class TransactionDefinitions:
         }
         if entries:
             transaction.write(hidden.map_id, hidden.version, entries, BLIND, made=True)
+
+    def catalog_of(self, transaction: OpenTransaction) -> Catalog:
+        """The catalog as the transaction has it. Raises SerializationFailure."""
+        own, now = transaction.definitions, self._core.catalog
+        return now if own is None else own.over(now)
 
     # --- COMMIT ---------------------------------------------------------------------------------
 
@@ -379,6 +381,10 @@ class CatalogDecision:
         self._transaction = transaction
         self.refused = False
 
+    @property
+    def catalog(self) -> Catalog:
+        return self._definitions.catalog_of(self._transaction)
+
     async def decide(
         self, transaction: TransactionId, timestamp: int, doubt: Callable[[RemudaError], None]
     ) -> None:
@@ -393,16 +399,6 @@ class CatalogDecision:
 def _schema(edit: Edit) -> MapSchema:
     assert isinstance(edit, PutMap)
     return edit.schema
-
-
-def _references(edit: Edit, before: Catalog) -> bool:
-    """Whether a table names others in a new way. Of a table that is made its parent would have to
-    know at once, and each under the name that the catalog of all has for the other."""
-    if not isinstance(edit, PutMap):
-        return False
-    known = before.find_id(edit.schema.map_id) if edit.schema.map_id else None
-    names = () if known is None else tuple(key.name for key in known.foreign_keys)
-    return any(key.name not in names for key in edit.schema.foreign_keys)
 
 
 def _following(before: Catalog, schema: MapSchema) -> MapSchema:
@@ -427,19 +423,29 @@ def _is_new(edit: Edit, before: Catalog, own: OwnDefinitions) -> bool:
 
 
 def _unnumbered(schema: MapSchema) -> MapSchema:
-    """As a new map: it gets ids and OIDs of its own."""
+    """As a new map: it gets ids and OIDs of its own. Only the transaction knows its foreign keys,
+    so that others may change the parent until the commit."""
     return replace(
         schema,
         version=1,
         oid=0,
         key_oid=0,
         key_index_oid=0,
+        foreign_keys=(),
+        children=(),
         indexes=tuple(replace(index, index_id=0) for index in schema.indexes),
     )
 
 
-def _with_oids(shown: MapSchema, schema: MapSchema) -> MapSchema:
-    """``shown`` with the OIDs of the map in whose place it comes."""
+def _shown(hidden: MapSchema, schema: MapSchema) -> MapSchema:
+    """A made map as its transaction sees it: with the OIDs of the one in whose place it comes."""
     return replace(
-        shown, oid=schema.oid, key_oid=schema.key_oid, key_index_oid=schema.key_index_oid
+        hidden,
+        name=schema.name,
+        namespace=schema.namespace,
+        oid=schema.oid,
+        key_oid=schema.key_oid,
+        key_index_oid=schema.key_index_oid,
+        foreign_keys=schema.foreign_keys,
+        children=schema.children,
     )

@@ -23,6 +23,7 @@ from typing import cast
 
 import pyarrow as pa
 
+from remuda.catalog.catalog import Catalog
 from remuda.datatypes.arrow import engine_schema
 from remuda.datatypes.schema import MapSchema
 from remuda.datatypes.values import arrays_to_rows
@@ -376,6 +377,12 @@ class TransactionChanges:
             reads = self._uniques.by_unique_values(writes, reads)
         return None if reads.scans else reads
 
+    def _definitions(self, transaction: OpenTransaction) -> Catalog | None:
+        """The catalog with those of the transaction; None: it has none. Raises
+        SerializationFailure."""
+        own = transaction.definitions
+        return None if own is None else own.over(self._core.catalog)
+
     @contextlib.asynccontextmanager
     async def _turn(
         self, statement: Statement, transaction: OpenTransaction
@@ -460,6 +467,7 @@ class TransactionChanges:
             before=before,
             renamed={schema.map_id: renamed},
             defers=transaction.deferral.defers,
+            catalog=self._definitions(transaction),
         )
         own.entries.update(
             {
@@ -469,7 +477,7 @@ class TransactionChanges:
         )
         own.entries.setdefault(schema.map_id, {}).update(entries)
         found = nothing
-        if schema.children and self._cascades.follows(schema):
+        if schema.children and self._cascades.follows(own, schema):
             found = await self._cascades.follow(own, at, statement=True)
             await self._hold(statement, transaction, found, at)
         await self._foreign_keys.check(own, at)
@@ -484,9 +492,12 @@ class TransactionChanges:
         else:
             deferral = known.of(tree.keys, tree.deferred)
         if not tree.deferred:
-            own = Own(defers=deferral.defers)
+            own = Own(defers=deferral.defers, catalog=self._definitions(transaction))
+            given_up = _given_up(transaction)
             for map_id, _, key, written in transaction.writes.entries():
-                schema = self._core.store(map_id, 0).schema
+                if given_up(map_id):
+                    continue
+                schema = self._foreign_keys.schema(own, map_id)
                 if schema.foreign_keys or schema.children:
                     own.entries.setdefault(map_id, {})[key] = written.row
                     if written.row is None or not written.keeps:
@@ -552,6 +563,12 @@ class TransactionChanges:
         for key, row in zip(unknown, found, strict=True):
             if row is not None:
                 raise duplicate_key(schema, key)
+
+
+def _given_up(transaction: OpenTransaction) -> Callable[[int], bool]:
+    """Whether the transaction has dropped or replaced a map."""
+    own = transaction.definitions
+    return (lambda _: False) if own is None else own.gives_up
 
 
 def _read_at(statement: Statement) -> int:

@@ -7,6 +7,7 @@ import logging
 from collections.abc import Callable
 from typing import Final, Protocol
 
+from remuda.catalog.catalog import Catalog
 from remuda.errors import OutcomeUnknown, RemudaError
 from remuda.member.base.core import Core, bug
 from remuda.member.state.transaction_sets import PartWork
@@ -35,6 +36,10 @@ class Decision(Protocol):
     @property
     def refused(self) -> bool:
         """Whether it has raised such an error."""
+
+    @property
+    def catalog(self) -> Catalog:
+        """The one that it makes, by which rows are checked. Raises SerializationFailure."""
 
 
 class Notes(Protocol):

@@ -8,6 +8,7 @@ from collections.abc import Callable, Collection, Iterable
 from functools import partial
 from typing import Protocol
 
+from remuda.catalog.catalog import Catalog
 from remuda.datatypes.schema import MapSchema
 from remuda.datatypes.timestamp import FOREVER
 from remuda.datatypes.view import View
@@ -50,11 +51,11 @@ class Guarding(Protocol):
     """``member.statements.checks``."""
 
     async def guarded(
-        self, writes: WriteSet, reads: ReadSet | None
+        self, writes: WriteSet, reads: ReadSet | None, catalog: Catalog | None
     ) -> tuple[WriteSet, ReadSet | None]:
         """The writes and reads to commit instead, so that unique indexes stay unique and each row
-        that a row names is there. Raises UniqueViolation, ForeignKeyViolation and the errors of a
-        commit."""
+        that a row names is there. ``catalog``: with the definitions of the transaction, if there
+        are some. Raises UniqueViolation, ForeignKeyViolation and the errors of a commit."""
 
 
 class Transactions(Wing):
@@ -269,7 +270,7 @@ class Transactions(Wing):
         for attempt in range(BLIND_ATTEMPTS):
             try:
                 return await self._commit(
-                    *await self._guarded(writes, reads),
+                    *await self._guarded(writes, reads, decision),
                     deadline=deadline,
                     owner=owner,
                     decision=decision,
@@ -284,20 +285,21 @@ class Transactions(Wing):
         raise AssertionError("the last attempt raises")
 
     async def _guarded(
-        self, writes: WriteSet, reads: ReadSet | None
+        self, writes: WriteSet, reads: ReadSet | None, decision: Decision | None
     ) -> tuple[WriteSet, ReadSet | None]:
         """See ``Guarding``."""
-        known = None
+        known, catalog = None, None if decision is None else decision.catalog
         for write in writes:
             if write.map_id != known:
                 known = write.map_id
-                if self.schema(known).concerns_others:
+                own = None if catalog is None else catalog.find_id(known)
+                if self.schema(known).concerns_others or (own and own.concerns_others):
                     break
         else:
             return writes, reads
         if self._guarding is None:
             raise NotServed(f"member {self._core.number} is starting")
-        return await self._guarding.guarded(writes, reads)
+        return await self._guarding.guarded(writes, reads, catalog)
 
     async def _commit(
         self,

@@ -12,8 +12,10 @@ import contextlib
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import NamedTuple, TypeAlias
 
+from remuda.catalog.catalog import Catalog
 from remuda.catalog.unique_guards import same_values
 from remuda.datatypes.schema import Column, ForeignKey, KeyAction, MapSchema
 from remuda.datatypes.values import PhysicalValue
@@ -69,31 +71,33 @@ class Cascades:
         self._keys = keys
         self._foreign_keys = foreign_keys
 
-    def follows(self, schema: MapSchema) -> bool:
+    def follows(self, own: Own, schema: MapSchema) -> bool:
         """Whether rows of other maps follow the keys of this one, or rows of its own."""
         return any(
             not (key.on_delete.refuses and key.on_update.refuses)
-            for _, key in self._foreign_keys.ends(schema)
+            for _, key in self._foreign_keys.ends(own, schema)
         )
 
     async def extended(
-        self, writes: WriteSet, reads: ReadSet | None
+        self, writes: WriteSet, reads: ReadSet | None, catalog: Catalog | None = None
     ) -> tuple[WriteSet, ReadSet | None]:
         """``writes`` with those of the rows that follow, and the reads that validate them. Raises
         as ``follow``, and SerializationFailure for a row that has come since a statement looked."""
-        own = Own(rekeyed={(w.map_id, w.key) for w in writes if w.row is None and w.keeps})
+        rekeyed = {(w.map_id, w.key) for w in writes if w.row is None and w.keeps}
+        own = Own(rekeyed=rekeyed, catalog=catalog)
         for write in writes:
             key = canonical_key(write.key)
             own.entries.setdefault(write.map_id, {})[key] = write.row
             if write.row is None or not write.keeps:
                 own.changed.setdefault(write.map_id, []).append(key)
-        if not any(self.follows(self._schema(map_id)) for map_id in own.changed):
+        schema = partial(self._foreign_keys.schema, own)
+        if not any(self.follows(own, schema(map_id)) for map_id in own.changed):
             return writes, reads
         reads = reads or ReadSet(await self._foreign_keys.now())
         followed = await self.follow(own, reads.snapshot, statement=False)
         made: dict[tuple[int, Key], Write] = {}
         for map_id, entries in followed.entries.items():
-            version = self._schema(map_id).version
+            version = schema(map_id).version
             for key, row in entries.items():
                 made[map_id, key] = Write(map_id, version, key, row)
         kept = [w for w in writes if (w.map_id, canonical_key(w.key)) not in made]
@@ -108,11 +112,11 @@ class Cascades:
         waiting = deque((map_id, list(keys)) for map_id, keys in own.changed.items())
         while waiting:
             map_id, keys = waiting.popleft()
-            schema = self._schema(map_id)
-            if not schema.children or not self.follows(schema):
+            schema = self._foreign_keys.schema(own, map_id)
+            if not schema.children or not self.follows(own, schema):
                 continue
             olds = await self._olds(schema, keys, own, at, found)
-            for child, foreign in self._foreign_keys.ends(schema):
+            for child, foreign in self._foreign_keys.ends(own, schema):
                 changes = self._changes(schema, foreign, olds, own, statement=statement)
                 deferred = own.defers(child, foreign)
                 refused = {
@@ -135,9 +139,6 @@ class Cascades:
                     if touched:
                         waiting.append((child.map_id, touched))
         return found
-
-    def _schema(self, map_id: int) -> MapSchema:
-        return self._core.store(map_id, 0).schema
 
     async def _olds(
         self, schema: MapSchema, keys: Sequence[Key], own: Own, at: int, found: Followed

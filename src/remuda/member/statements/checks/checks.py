@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from remuda.catalog.catalog import Catalog
 from remuda.member.base.core import Core
 from remuda.member.membership.catalog_service import CatalogService
 from remuda.member.membership.membership import Membership
@@ -35,13 +36,14 @@ class Checks:
         self.cascades = Cascades(core, keys, self.foreign_keys)
 
     async def guarded(
-        self, writes: WriteSet, reads: ReadSet | None
+        self, writes: WriteSet, reads: ReadSet | None, catalog: Catalog | None
     ) -> tuple[WriteSet, ReadSet | None]:
-        """The writes and reads to commit in place of these. Raises what the checks of
-        unique values and of foreign keys raise."""
-        extended, reads = await self.cascades.extended(list(writes), reads)
+        """The writes and reads to commit in place of these, by the definitions of ``catalog`` if
+        the transaction has some. Raises what the checks of unique values and of foreign keys
+        raise."""
+        extended, reads = await self.cascades.extended(list(writes), reads, catalog)
         first = list(extended)
         writes, reads = await self.uniques.guarded(first, reads)
         more = list(writes)[len(first) :]
-        kept, reads = await self.foreign_keys.guarded(first, reads)
+        kept, reads = await self.foreign_keys.guarded(first, reads, catalog)
         return [*kept, *more], reads

@@ -21,6 +21,8 @@ from collections.abc import (
 from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
+from remuda.catalog.catalog import Catalog
+from remuda.catalog.own.definitions import is_made
 from remuda.catalog.unique_guards import (
     GUARD_TTL,
     KEY_GUARDS,
@@ -80,6 +82,8 @@ class Own:
     """Removed keys whose rows have got others by an UPDATE, which has followed them."""
     defers: Callable[[MapSchema, ForeignKey], bool] = at_once
     """Whether a foreign key of a map is not to be checked now."""
+    catalog: Catalog | None = None
+    """With the definitions of the transaction; None: it has none."""
 
     def of(self, map_id: int) -> Entries:
         return self.entries.get(map_id, {})
@@ -92,6 +96,9 @@ class _Named:
     parent: MapSchema
     columns: tuple[str, ...]
     by_values: dict[Values, tuple[MapSchema, ForeignKey, Values]] = field(default_factory=dict)
+    unknown: bool = False
+    """Others who take keys of the parent away do not look for these children, nor write guards: a
+    foreign key is new. So nothing of the parent may change until the commit."""
 
     @property
     def types(self) -> tuple[SqlType, ...]:
@@ -119,6 +126,9 @@ class _Checked:
     taken: set[int] = field(default_factory=set)
     scans: list[Scan] = field(default_factory=list)
 
+    def scans_all(self, schema: MapSchema) -> bool:
+        return Scan(schema.map_id, schema.version) in self.scans
+
 
 class ForeignKeyChecks:
     def __init__(
@@ -136,14 +146,17 @@ class ForeignKeyChecks:
         self._stored = stored
 
     async def guarded(
-        self, writes: WriteSet, reads: ReadSet | None
+        self, writes: WriteSet, reads: ReadSet | None, catalog: Catalog | None = None
     ) -> tuple[WriteSet, ReadSet | None]:
         """The writes and reads to commit in place of these, so that each row that a row names is
-        there. Raises ForeignKeyViolation, SerializationFailure, SchemaChanged,
-        SnapshotTooOld, MemberUnavailable."""
-        own = Own()
+        there, by the definitions of ``catalog`` if the transaction has some. Raises
+        ForeignKeyViolation, SerializationFailure, SchemaChanged, SnapshotTooOld,
+        MemberUnavailable."""
+        own = Own(catalog=catalog)
         for write in writes:
             schema = self._core.store(write.map_id, write.schema_version).schema
+            if catalog is not None:
+                schema = self.schema(own, write.map_id)
             if not (schema.foreign_keys or schema.children):
                 continue
             refuse_lifetime(schema, write.ttl if write.row is not None else None)
@@ -180,12 +193,14 @@ class ForeignKeyChecks:
     def _concerns_others(self, own: Own) -> bool:
         """Whether a row names a parent, or a key may have been taken away."""
         for map_id, keys in own.changed.items():
-            schema = self._core.store(map_id, 0).schema
+            schema = self.schema(own, map_id)
             entries = own.of(map_id)
             rows = [entries[key] for key in keys]
             if schema.children and (
                 any(row is None for row in rows)
-                or any(set(key.parent_columns) != set(schema.key) for _, key in self.ends(schema))
+                or any(
+                    set(key.parent_columns) != set(schema.key) for _, key in self.ends(own, schema)
+                )
                 or any(key in own.moved for key in keys)
             ):
                 return True
@@ -200,7 +215,7 @@ class ForeignKeyChecks:
         """PostgreSQL looks for children first, too."""
         found = _Checked()
         for map_id, keys in own.changed.items():
-            schema = self._core.store(map_id, 0).schema
+            schema = self.schema(own, map_id)
             if schema.children:
                 await self._find_children(schema, keys, own, at, found)
         for named in self._named(own):
@@ -212,15 +227,16 @@ class ForeignKeyChecks:
     def _named(self, own: Own) -> Iterable[_Named]:
         found: dict[tuple[str, tuple[str, ...]], _Named] = {}
         for map_id, keys in own.changed.items():
-            schema, entries = self._core.store(map_id, 0).schema, own.of(map_id)
+            schema, entries = self.schema(own, map_id), own.of(map_id)
             for foreign in schema.foreign_keys:
                 if own.defers(schema, foreign):
                     continue
                 place = foreign.parent, foreign.parent_columns
                 named = found.get(place)
                 if named is None:
-                    parent = self._parent(schema, foreign)
+                    parent = self._parent(own, schema, foreign)
                     named = found[place] = _Named(parent, foreign.parent_columns)
+                named.unknown |= self._is_unknown(own, parent, schema, foreign)
                 for values in values_in(schema, foreign.columns, map(entries.__getitem__, keys)):
                     if None not in values:
                         named.by_values.setdefault(values, (schema, foreign, values))
@@ -228,11 +244,26 @@ class ForeignKeyChecks:
                         raise missing_parent(schema, foreign, foreign.parent, values)
         return [named for named in found.values() if named.by_values]
 
-    def _parent(self, child: MapSchema, foreign: ForeignKey) -> MapSchema:
-        found = self._core.catalog.find(foreign.parent)
+    def schema(self, own: Own, map_id: int) -> MapSchema:
+        """The schema by which rows of the transaction are checked. Raises SchemaChanged."""
+        found = None if own.catalog is None else own.catalog.find_id(map_id)
+        return self._core.store(map_id, 0).schema if found is None else found
+
+    def _parent(self, own: Own, child: MapSchema, foreign: ForeignKey) -> MapSchema:
+        found = (own.catalog or self._core.catalog).find(foreign.parent)
         if found is None:
             raise SchemaChanged(f'map "{child.name}" has changed')
-        return self._core.store(found.map_id, 0).schema
+        return self.schema(own, found.map_id)
+
+    def _is_unknown(
+        self, own: Own, parent: MapSchema, child: MapSchema, foreign: ForeignKey
+    ) -> bool:
+        """Whether nobody else who changes ``parent`` knows of a foreign key that the transaction
+        defines."""
+        if own.catalog is None or is_made(self._core.store(parent.map_id, 0).schema):
+            return False
+        known = self._core.store(child.map_id, 0).schema.foreign_keys
+        return all(key.name != foreign.name for key in known)
 
     async def _find_parents(self, named: _Named, own: Own, at: int, found: _Checked) -> None:
         parent, entries, types = named.parent, own.of(named.parent.map_id), named.types
@@ -251,6 +282,8 @@ class ForeignKeyChecks:
             for values in sought:
                 if values in there:
                     found.reads[named.slot(values)] = when
+                    if named.unknown and not found.scans_all(parent):
+                        found.scans.append(Scan(parent.map_id, parent.version))
             sought = [values for values in sought if values not in there]
         if sought:
             child, foreign, values = named.by_values[sought[0]]
@@ -286,7 +319,7 @@ class ForeignKeyChecks:
         before the write is decided: the scan of a transaction that takes one away waits behind the
         pending rows.) Raises ForeignKeyViolation, SerializationFailure and the errors of queries.
         """
-        parent = self._parent(child, foreign)
+        parent = self._parent(Own(), child, foreign)
         sought = _Named(parent, foreign.parent_columns)
         many = len(named) > (SOUGHT_BY_KEY if sought.by_key else SOUGHT_BY_VALUE)
         every = await self._every(sought, child, at) if many else frozenset()
@@ -309,9 +342,9 @@ class ForeignKeyChecks:
 
     # --- children of keys that are taken away ---------------------------------------------------
 
-    def ends(self, schema: MapSchema) -> list[tuple[MapSchema, ForeignKey]]:
+    def ends(self, own: Own, schema: MapSchema) -> list[tuple[MapSchema, ForeignKey]]:
         """The foreign keys that name a map, the oldest first, and the maps that they belong to."""
-        children = [self._core.store(map_id, 0).schema for map_id in schema.children]
+        children = [self.schema(own, map_id) for map_id in schema.children]
         found = [(c, key) for c in children for key in c.foreign_keys if key.parent == schema.name]
         return sorted(found, key=lambda end: end[1].oid)
 
@@ -320,7 +353,7 @@ class ForeignKeyChecks:
     ) -> None:
         entries = own.of(schema.map_id)
         olds: dict[Key, Row | None] = {}
-        for child, foreign in self.ends(schema):
+        for child, foreign in self.ends(own, schema):
             deferred = own.defers(child, foreign)
             renamed = own.renamed.get(schema.map_id, {})
             by_key = frozenset(foreign.parent_columns) == frozenset(schema.key)

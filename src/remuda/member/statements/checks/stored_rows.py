@@ -66,8 +66,11 @@ class StoredRows:
         are ``values``. ``sought``: why, for errors. Raises SerializationFailure when the map was
         altered, SnapshotTooOld and more."""
         local, meaning = schema.local, PLAIN
-        if is_made(self._core.store(schema.map_id, 0).schema):
+        stored = self._core.store(schema.map_id, 0).schema
+        if is_made(stored):
             schema, meaning = self._named(schema)
+        elif schema.name != stored.name:  # a transaction has renamed it
+            schema = stored
         columns = ", ".join(f'{quoted_name(n)} AS "c{i}"' for i, n in enumerate(names))
         text = f"SELECT {columns} FROM {sql_name(schema)}{condition}"  # noqa: S608 (quoted names)
         planned = await self._plans.plan(text, types, local=False, meaning=meaning)
