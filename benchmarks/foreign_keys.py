@@ -3,7 +3,7 @@
 Each client inserts children of the same row, one statement each. Remuda: three members, one
 synchronous backup; the same table without its foreign key; PostgreSQL with ``synchronous_commit``
 off, whose children lock the row of the parent. The subjects take turns; figures are medians over
-the rounds. What is refused (40001) is counted and not run again. The processor's time is that of
+the rounds. Refusals (40001) are counted and not run again. The processor's time is that of
 the members (nothing is said of PostgreSQL): on a busy machine it tells more than the rate.
 """
 
