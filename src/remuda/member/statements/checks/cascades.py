@@ -18,6 +18,7 @@ from typing import NamedTuple, TypeAlias
 from remuda.catalog.catalog import Catalog
 from remuda.catalog.unique_guards import same_values
 from remuda.datatypes.schema import Column, ForeignKey, KeyAction, MapSchema
+from remuda.datatypes.sql import SqlType
 from remuda.datatypes.values import PhysicalValue
 from remuda.datatypes.violations import duplicate_key
 from remuda.errors import LimitExceeded, NotSupported, SerializationFailure
@@ -51,6 +52,19 @@ class Change(NamedTuple):
 
 Changes: TypeAlias = dict[Values, Change]
 """By ``same_values``."""
+
+
+class Reference(NamedTuple):
+    """A foreign key with the maps at both of its ends."""
+
+    parent: MapSchema
+    child: MapSchema
+    foreign: ForeignKey
+
+    @property
+    def types(self) -> tuple[SqlType, ...]:
+        """Those of the referenced columns."""
+        return tuple(self.parent.column(name).type for name in self.foreign.parent_columns)
 
 
 @dataclass(slots=True)
@@ -133,8 +147,9 @@ class Cascades:
                     same: change for same, change in changes.items() if not change.action.refuses
                 }
                 if moving:
+                    reference = Reference(schema, child, foreign)
                     touched = await self._move(
-                        schema, child, foreign, moving, own, at, found, statement=statement
+                        reference, moving, own, at, found, statement=statement
                     )
                     if touched:
                         waiting.append((child.map_id, touched))
@@ -189,11 +204,9 @@ class Cascades:
                 changes[same] = change
         return changes
 
-    async def _move(  # noqa: PLR0917 (both sides of a foreign key)
+    async def _move(
         self,
-        parent: MapSchema,
-        child: MapSchema,
-        foreign: ForeignKey,
+        reference: Reference,
         moving: Changes,
         own: Own,
         at: int,
@@ -202,8 +215,9 @@ class Cascades:
         statement: bool,
     ) -> list[Key]:
         """The keys of the children that have followed."""
-        rows = await self._children(parent, child, foreign, moving, own, at, statement=statement)
-        types = tuple(parent.column(name).type for name in foreign.parent_columns)
+        parent, child, foreign = reference
+        types = reference.types
+        rows = await self._children(reference, moving, own, at, statement=statement)
         gone: list[Key] = []
         changed: list[tuple[Key, Row]] = []
         olds = found.olds.setdefault(child.map_id, {})
@@ -244,11 +258,9 @@ class Cascades:
         known += [key for key in entries if key not in known]
         return list(entries)
 
-    async def _children(  # noqa: PLR0917 (both sides of a foreign key)
+    async def _children(
         self,
-        parent: MapSchema,
-        child: MapSchema,
-        foreign: ForeignKey,
+        reference: Reference,
         moving: Changes,
         own: Own,
         at: int,
@@ -256,7 +268,8 @@ class Cascades:
         statement: bool,
     ) -> dict[Key, Row]:
         """The rows that name one of the keys."""
-        types = tuple(parent.column(name).type for name in foreign.parent_columns)
+        parent, child, foreign = reference
+        types = reference.types
         places = [child.position[name] for name in foreign.columns]
         entries = own.of(child.map_id)
         found: dict[Key, Row] = {}
