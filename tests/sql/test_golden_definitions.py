@@ -201,7 +201,7 @@ alter table flights drop column delay
 alter table flights drop constraint unfair
 alter table flights drop constraint flights_pkey
 alter table flights alter delay type smallint
-alter table flights alter delay type text
+alter table flights alter delay type boolean
 alter table flights alter id type bigint
 alter table flights alter price type integer using 1
 alter table flights alter id drop not null

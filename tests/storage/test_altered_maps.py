@@ -83,6 +83,19 @@ def test_columns_come_go_and_change_their_names_and_types() -> None:
     assert statistics.columns[2].minimum == 5
 
 
+def test_numbers_become_texts() -> None:
+    store = filled()
+    first, key, n = FIRST.columns
+    store.alter(altered(FIRST, first, key, replace(n, type=sql.VARCHAR)))
+    assert store.get((3,), 10) == ("b3", 3, "3")
+    assert store.get((1000,), 10) == ("t", 1000, "7")
+    assert ("b42", 42, "42") in rows_of(store, 10)
+    store.put(("t", 1000, "seven"), 11)
+    assert rows_of(store, 11)[-1] == ("t", 1000, "seven")
+    statistics = store.statistics()
+    assert statistics.columns[2].distinct > 50
+
+
 def test_upkeep_rewrites_old_chunks_in_the_new_schema() -> None:
     store = filled()
     _a, key, n = FIRST.columns

@@ -6,11 +6,22 @@ from collections.abc import Callable
 from typing import Final, TypeAlias
 
 from remuda.datatypes.sql import Kind, SqlType
+from remuda.datatypes.texts.valuetext import text_of
 from remuda.datatypes.times.time_digits import keeps_all
 from remuda.datatypes.values import PhysicalValue
 
 _MICROS_PER_DAY: Final = 86_400_000_000
 _INTEGERS: Final = (Kind.TINYINT, Kind.SMALLINT, Kind.INTEGER, Kind.BIGINT)
+_LONGEST_TEXT: Final = {
+    Kind.BOOLEAN: 5,
+    Kind.TINYINT: 4,
+    Kind.SMALLINT: 6,
+    Kind.INTEGER: 11,
+    Kind.BIGINT: 20,
+    Kind.UUID: 36,
+    Kind.DECIMAL: 3,
+}
+"""Characters of the longest value; of DECIMAL beside its digits: sign, point and a zero."""
 _DIGITS: Final = {Kind.TINYINT: 3, Kind.SMALLINT: 5, Kind.INTEGER: 10, Kind.BIGINT: 19}
 
 Conversion: TypeAlias = Callable[[PhysicalValue], PhysicalValue]
@@ -29,6 +40,8 @@ def widening(stored: SqlType, wanted: SqlType) -> Conversion | None:
     if stored.is_text and wanted.is_text:
         fits = stored.length is not None and (wanted.length or 0) >= stored.length
         return same if fits else None
+    if b is Kind.VARCHAR and a in _LONGEST_TEXT:
+        return _to_text(stored, wanted)
     if a in _INTEGERS and b in _INTEGERS:
         return same if _DIGITS[a] <= _DIGITS[b] else None
     if a in (*_INTEGERS, Kind.DECIMAL) and b is Kind.DECIMAL:
@@ -40,6 +53,13 @@ def widening(stored: SqlType, wanted: SqlType) -> Conversion | None:
     if a is Kind.DATE and b is Kind.TIMESTAMP:
         return lambda value: value * _MICROS_PER_DAY  # type: ignore[operator]
     return None
+
+
+def _to_text(stored: SqlType, wanted: SqlType) -> Conversion | None:
+    """As a cast writes the value; its text depends on no setting of a session."""
+    longest = _LONGEST_TEXT[stored.kind] + (stored.precision or 0)
+    fits = wanted.length is None or wanted.length >= longest
+    return text_of(stored) if fits else None
 
 
 def _from_enum(stored: SqlType, wanted: SqlType) -> Conversion | None:
