@@ -170,12 +170,43 @@ def postgres(*, replica: bool = False) -> Iterator[str | None]:
                 process.wait()
 
 
+def postgres_pids(address: str) -> tuple[int, ...]:
+    """The servers, the replica as well; their sessions are processes below them."""
+    psycopg = importlib.import_module("psycopg")
+    with psycopg.connect(address) as connection:
+        folder = Path(connection.execute("SHOW data_directory").fetchone()[0])
+    files = sorted(folder.parent.glob("*/postmaster.pid"))
+    return tuple(int(file.read_text(encoding="ascii").split()[0]) for file in files)
+
+
 def _is_synchronous(main: Any) -> bool:
     found = main.execute("SELECT 1 FROM pg_stat_replication WHERE sync_state = 'sync'").fetchone()
     return found is not None
 
 
-# --- memory --------------------------------------------------------------------------------------
+# --- processor time and memory -------------------------------------------------------------------
+
+
+def processor_seconds(pids: tuple[int, ...]) -> float:
+    """User and system time of these processes and of those below them."""
+    used, parents = {}, {}
+    for folder in Path("/proc").iterdir():
+        if folder.name.isdigit():
+            try:
+                text = (folder / "stat").read_text(encoding="ascii", errors="replace")
+            except OSError:  # it has ended
+                continue
+            fields = text.rpartition(")")[2].split()
+            parents[int(folder.name)] = int(fields[1])
+            used[int(folder.name)] = int(fields[11]) + int(fields[12])
+
+    def below(pid: int) -> bool:
+        while pid not in pids:
+            if (pid := parents.get(pid, 0)) == 0:
+                return False
+        return True
+
+    return sum(ticks for pid, ticks in used.items() if below(pid)) / os.sysconf("SC_CLK_TCK")
 
 
 def resident(pids: tuple[int, ...] | list[int]) -> int:

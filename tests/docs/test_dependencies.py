@@ -18,6 +18,7 @@ PAGE = (ROOT / "docs" / "dependencies.md").read_text(encoding="utf-8")
 NAMES = {
     "dbapi-compliance": "dbapi20",
     "google-crc32c": "google_crc32c",
+    "hazelcast-python-client": "hazelcast",
     "prometheus-client": "prometheus_client",
     "protobuf": "google.protobuf",
     "pyyaml": "yaml",
