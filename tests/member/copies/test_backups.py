@@ -8,12 +8,14 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from tests.member.conftest import FAST, TestCluster
+from transacting import Session
 
 from remuda.cluster import movement
 from remuda.config import MemberConfig
 from remuda.datatypes.arrow import engine_schema
 from remuda.datatypes.timestamp import from_micros
 from remuda.datatypes.values import array_to_values
+from remuda.errors import SerializationFailure
 from remuda.member.member import Member
 from remuda.member.state.routing import Router
 from remuda.rpc import arrow_stream
@@ -223,6 +225,28 @@ def test_a_lost_member_is_replaced_by_backups_and_repaired(in_cluster: Any, vict
         assert count(rows) == 1900
         assert await client.sql("SELECT count(*) FROM t WHERE v = 'c'") == [(99,)]
         assert await client.sql("SELECT count(*) FROM r") == [(10,)]
+
+    in_cluster(scenario, **QUICK)
+
+
+def test_a_transaction_that_looked_for_its_values_before_a_promotion(in_cluster: Any) -> None:
+    """The lost primary may know of rows that a bulk write wrote meanwhile: it looks again."""
+
+    async def scenario(cluster: TestCluster) -> None:
+        client = await cluster.client(1)
+        await client.sql("CREATE TABLE t (k BIGINT PRIMARY KEY, u BIGINT UNIQUE)")
+        await client.sql("INSERT INTO t SELECT i, i FROM generate_series(1, 50) AS g(i)")
+        keys = range(1000, 1100)  # some of those that the lost member serves
+        values = ", ".join(f"({key}, {key})" for key in keys)
+        writer = Session(client)
+        await writer.sql("BEGIN ISOLATION LEVEL REPEATABLE READ")
+        await writer.sql(f"INSERT INTO t VALUES {values}")
+        await cluster.member(3).stop()
+        await until(lambda: placed(cluster))
+        with pytest.raises(SerializationFailure, match="took over partitions of map"):
+            await writer.sql("COMMIT")
+        await client.sql(f"INSERT INTO t VALUES {values}")
+        assert await client.sql("SELECT count(*) FROM t") == [(150,)]
 
     in_cluster(scenario, **QUICK)
 

@@ -197,8 +197,8 @@ class Copies(Wing):
         keys = self._core.given_away.take_keys(target.schema.map_id, partitions)
         take_versions(target, source, keys, cuts)
         target.floors.lift_reads(source.floor)
-        # Other copies know of bulk writes that this one has never heard of.
-        target.mixed_until = target.bulk_at = self._core.timestamp()
+        # Jobs may have written unique values to other copies, which this store does not know of.
+        target.mixed_until = target.taken_over_at = self._core.timestamp()
         source.discard_partitions(partitions)
 
     # --- state --------------------------------------------------------------------------------

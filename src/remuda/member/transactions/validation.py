@@ -48,6 +48,18 @@ def _same_values(guards: MapSchema, when: str) -> SerializationFailure:
     )
 
 
+def _search_outdated(schema: MapSchema, *, in_bulk: bool) -> SerializationFailure:
+    """The search for values of unique constraints may have missed some: ``in_bulk``, those of a
+    bulk write; else those that the former primary of a partition knows of."""
+    if in_bulk:
+        happened = f'rows were written in bulk to map "{schema.name}"'
+    else:
+        happened = f'a member took over partitions of map "{schema.name}"'
+    return SerializationFailure(
+        f"{happened} since the values of its unique constraints were looked for", hint=AGAIN
+    )
+
+
 class KeyHolders(Protocol):
     """``member.transactions.key_locks``."""
 
@@ -231,12 +243,8 @@ class Validation:
         core, copy = self._core, self._copy(map_id, partition)
         if since < copy.floor:
             raise self._too_old(store, since)
-        if written and since < copy.bulk_at and store.schema.uniques:
-            raise SerializationFailure(
-                f'rows were written in bulk to map "{store.schema.name}" since the values of its '
-                "unique constraints were looked for",
-                hint=AGAIN,
-            )
+        if written and since < max(copy.bulk_at, copy.taken_over_at) and store.schema.uniques:
+            raise _search_outdated(store.schema, in_bulk=since < copy.bulk_at)
         # A guard that runs out tells nothing: its writer committed when it began, and the search at
         # this snapshot has seen the row.
         ends = copy.expiring and not is_guards(store.schema)

@@ -88,8 +88,8 @@ class MapStore:
         """Upkeep changes nothing while it is not 0: a transfer reads chunks once more."""
         self.mixed_until = 0
         """Below it, rows may be here, too, whose partitions are (or were then) served elsewhere."""
-        self.bulk_at = 0
-        """When a job wrote unique values last: writers that looked for theirs before look again."""
+        self.bulk_at = self.taken_over_at = 0
+        """When a job wrote unique values, and when this took partitions over: search again then."""
         self.expiring = False
         """Whether there are, or were, rows that end by themselves."""
         self.counted = (0, 0)  # see storage.expiring_rows
