@@ -138,6 +138,60 @@ def test_a_level_is_shown_as_it_was_asked_for(connection):
     assert (shown(), shown("transaction_read_only")) == ("serializable", "off")
 
 
+def test_statements_about_blocks_need_one_that_begin_has_opened(connection):
+    """Several statements of one query are a transaction, and yet no block."""
+    connection.execute("CREATE TEMP TABLE sent (n BIGINT)")
+    for text, name in (
+        ("SAVEPOINT s", "SAVEPOINT"),
+        ("ROLLBACK TO s", "ROLLBACK TO SAVEPOINT"),
+        ("RELEASE s", "RELEASE SAVEPOINT"),
+        ("COMMIT AND CHAIN", "COMMIT AND CHAIN"),
+        ("ROLLBACK AND CHAIN", "ROLLBACK AND CHAIN"),
+    ):
+        told = refused(connection, f"INSERT INTO sent VALUES (1); {text}; SELECT 1")
+        assert told[:2] == ("25P01", f"{name} can only be used in transaction blocks")
+    assert connection.execute("SELECT count(*) FROM sent").fetchone() == (0,)
+    connection.execute("BEGIN; SAVEPOINT s; INSERT INTO sent VALUES (1); ROLLBACK TO s; COMMIT")
+    assert connection.execute("SELECT count(*) FROM sent").fetchone() == (0,)
+
+
+def test_a_savepoint_takes_back_that_a_transaction_only_reads(connection):
+    def shown():
+        return connection.execute("SHOW transaction_read_only").fetchone()[0]
+
+    for end in ("ROLLBACK TO s", "RELEASE s"):
+        connection.execute("BEGIN; SAVEPOINT s; SET TRANSACTION READ ONLY; SELECT 1")
+        assert shown() == "on"
+        connection.execute(end)
+        assert shown() == "off"
+        connection.execute("ROLLBACK")
+    connection.execute("BEGIN; SET TRANSACTION READ ONLY; SAVEPOINT s")
+    assert refused(connection, "SET TRANSACTION READ WRITE")[:2] == (
+        "25001",
+        "cannot set transaction read-write mode inside a read-only transaction",
+    )
+    connection.execute("ROLLBACK; BEGIN; SAVEPOINT s")
+    assert refused(connection, "SET TRANSACTION ISOLATION LEVEL READ COMMITTED")[:2] == (
+        "25001",
+        "SET TRANSACTION ISOLATION LEVEL must not be called in a subtransaction",
+    )
+    connection.execute("ROLLBACK")
+
+
+def test_temporary_tables_are_written_where_others_are_only_read(connection):
+    connection.execute("CREATE TEMP TABLE own (n BIGINT)")
+    connection.execute("SET SESSION CHARACTERISTICS AS TRANSACTION READ ONLY")
+    connection.execute("INSERT INTO own VALUES (1), (2)")
+    connection.execute("UPDATE own SET n = 3 WHERE n = 1")
+    connection.execute("BEGIN")
+    connection.execute("DELETE FROM own WHERE n = 2")
+    with connection.cursor().copy("COPY own FROM STDIN") as copy:
+        copy.write_row((4,))
+    connection.execute("COMMIT")
+    assert connection.execute("SELECT n FROM own ORDER BY n").fetchall() == [(3,), (4,)]
+    connection.execute("RESET ALL")
+
+
 def test_deferrable_is_kept_and_shown(connection):
     def shown(name="transaction_deferrable"):
         return connection.execute(f"SHOW {name}").fetchone()[0]

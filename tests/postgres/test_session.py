@@ -8,6 +8,7 @@ import pytest
 
 from remuda.errors import (
     InvalidByteSequence,
+    NoActiveTransaction,
     ProtocolError,
     QueryCanceled,
     UndefinedCursor,
@@ -119,6 +120,8 @@ class Shell:
                     manner = Manner.OUTSIDE if text.startswith("CREATE") else self.manner
                     if text.startswith("BEGIN"):
                         manner = Manner.BEGIN
+                    if text.startswith("SAVEPOINT"):
+                        manner = Manner.BLOCK
                     self.perform(self.machine.looked(manner))
                 case fx.RunText(text):
                     self.asked.append(f"run {text}")
@@ -221,6 +224,14 @@ def test_begin_takes_over_what_ran_before_it():
     shell = Shell().send(query("INSERT 1;BEGIN;INSERT 2"))
     assert shell.asked == ["BEGIN", "run INSERT 1", "run INSERT 2"]
     assert shell.kinds == "C C C ZT"
+
+
+def test_a_savepoint_without_a_block_undoes_what_ran_before_it():
+    shell = Shell()
+    shell.fails["SAVEPOINT s"] = NoActiveTransaction("only in transaction blocks")
+    shell.send(query("INSERT 1;SAVEPOINT s;INSERT 2"))
+    assert shell.asked == ["BEGIN", "run INSERT 1", "ROLLBACK", "run SAVEPOINT s"]
+    assert shell.kinds == "C E ZI"
 
 
 # --- the extended protocol ---------------------------------------------------------------------

@@ -18,7 +18,8 @@ class Manner(Enum):
 
     ROWS = "reads or writes rows"
     BEGIN = "begins a transaction"
-    CONTROL = "ends a transaction, or sets savepoints in it"
+    CONTROL = "ends a transaction"
+    BLOCK = "needs a transaction that BEGIN has begun"
     SESSION = "concerns the session alone"
     OUTSIDE = "cannot run in a transaction"
 

@@ -386,6 +386,8 @@ class Session:
                 self._implicit = False
                 self._expect(effect)
                 return self.completed("BEGIN", 0, self.status)
+            if manner is Manner.BLOCK:  # it fails then, as it does alone
+                return self._control(ROLLBACK, effect)
             if manner is Manner.CONTROL:
                 self._implicit = False
         self._expect(effect)

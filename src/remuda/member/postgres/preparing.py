@@ -55,7 +55,13 @@ from remuda.sql.scope.statements import (
 from remuda.sql.text.lexer import is_blank
 from remuda.sql.trees.cursors import Declaration, FetchTree
 from remuda.sql.trees.session import DiscardTree, ExecuteTree, ShowSettingTree
-from remuda.sql.trees.transaction import BeginTree, SetTransactionTree, TransactionTree
+from remuda.sql.trees.transaction import (
+    BeginTree,
+    CommitTree,
+    RollbackTree,
+    SetTransactionTree,
+    TransactionTree,
+)
 
 _BY_TYPES: Final = (
     AmbiguousFunction,
@@ -314,8 +320,10 @@ def manner_of(found: Planned, session: ClientSession) -> Manner:
             return Manner.BEGIN
         case SessionStatement(SetTransactionTree()):
             return Manner.SESSION
-        case SessionStatement(tree) if isinstance(tree, TransactionTree):
+        case SessionStatement(CommitTree(chain=False) | RollbackTree(chain=False)):
             return Manner.CONTROL
+        case SessionStatement(tree) if isinstance(tree, TransactionTree):
+            return Manner.BLOCK
         case SessionStatement(ExecuteTree()):
             return Manner.ROWS
         case SessionStatement(DiscardTree()):

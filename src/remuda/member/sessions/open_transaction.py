@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Final
 
@@ -104,6 +104,8 @@ class OpenTransaction:
     """At each savepoint."""
     definitions_at: list[OwnDefinitions | None] = field(default_factory=list)
     """At each savepoint."""
+    read_only_at: list[bool] = field(default_factory=list)
+    """At each savepoint: its end brings this back, whether it is released or rolled back to."""
     follows_definition: bool = False
     """Whether a definition has committed the changes that its client made before it, in a block
     that has not ended since."""
@@ -249,6 +251,7 @@ class OpenTransaction:
         self.writes.savepoint(name)
         self.definitions_at.append(self.definitions)
         self.deferral_at.append(self.deferral)
+        self.read_only_at.append(self.read_only)
 
     def roll_back_to(self, name: str) -> None:
         """To a savepoint; what had failed since is forgiven. UndefinedSavepoint."""
@@ -256,7 +259,8 @@ class OpenTransaction:
         kept = len(self.writes.savepoints)
         self.definitions = self.definitions_at[kept - 1]
         self.deferral = self.deferral_at[kept - 1]
-        del self.definitions_at[kept:], self.deferral_at[kept:]
+        self._read_only_as(kept - 1)
+        del self.definitions_at[kept:], self.deferral_at[kept:], self.read_only_at[kept:]
         self.cursors.rolled_back_to(kept)
         if self.notifications is not None:
             self.notifications.own.rolled_back_to(len(self.writes.savepoints))
@@ -267,10 +271,16 @@ class OpenTransaction:
         """Forget a savepoint. UndefinedSavepoint."""
         self.writes.release(name)
         kept = len(self.writes.savepoints)
-        del self.definitions_at[kept:], self.deferral_at[kept:]
+        self._read_only_as(kept)
+        del self.definitions_at[kept:], self.deferral_at[kept:], self.read_only_at[kept:]
         self.cursors.released(len(self.writes.savepoints))
         if self.notifications is not None:
             self.notifications.own.released(len(self.writes.savepoints))
+
+    def _read_only_as(self, place: int) -> None:
+        """As at a savepoint: READ ONLY that was said since ends with it."""
+        if self.read_only_at[place] is not self.read_only:
+            self.modes = replace(self.modes, read_only=self.read_only_at[place])
 
     def failed(self, error: RemudaError) -> None:
         """A statement of it has failed: only a rollback is possible from now on."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
@@ -17,6 +17,7 @@ from remuda.errors import (
 from remuda.member.base.core import Core
 from remuda.member.cursors.named_cursor import NamedCursor
 from remuda.member.sessions.cursor_statements import CursorStatements
+from remuda.member.sessions.modes import MODES, change_modes, default_modes, with_defaults
 from remuda.member.sessions.open_transaction import OpenTransaction
 from remuda.member.sessions.session import TransactionSessions
 from remuda.member.sessions.statement import Client, Statement
@@ -71,16 +72,9 @@ from remuda.sql.trees.transaction import (
     SetTransactionTree,
     TransactionTree,
 )
-from remuda.transaction.isolation import Isolation, Modes
+from remuda.transaction.isolation import Modes
 from remuda.transaction.states import State
 
-_LEVELS: Final = {level.value: level for level in Isolation}
-_MODES: Final[Mapping[str, Callable[[str], Modes]]] = {
-    "transaction_isolation": lambda value: Modes(_LEVELS[value]),
-    "transaction_read_only": lambda value: Modes(read_only=value == "on"),
-    "transaction_deferrable": lambda value: Modes(deferrable=value == "on"),
-}
-"""The modes that a SET of one of these asks for."""
 _STATES: Final = {
     State.ACTIVE: user_pb2.ACTIVE,
     State.SUSPENDED: user_pb2.SUSPENDED,
@@ -97,13 +91,6 @@ def status_of(transaction: OpenTransaction | None) -> user_pb2.TransactionStatus
         member=transaction.id.near,
         state=_STATES[transaction.state],
     )
-
-
-def default_modes(session: ClientSession) -> Modes:
-    level = session.value(SETTINGS["default_transaction_isolation"])
-    read_only = session.value(SETTINGS["default_transaction_read_only"]) == "on"
-    deferrable = session.value(SETTINGS["default_transaction_deferrable"]) == "on"
-    return Modes(_LEVELS[level], read_only, deferrable=deferrable)
 
 
 def _is_temporary(statement: Statement, found: Planned) -> bool:
@@ -298,25 +285,18 @@ class TransactionStatements:
 
     @staticmethod
     def _check_write(transaction: OpenTransaction, found: Planned) -> None:
-        if isinstance(found, PlannedInsert | PlannedChange) and found.schema.temporary:
-            return
-        if isinstance(found, CopyStatement):
-            if isinstance(found.source, InsertStatement):
-                transaction.check_writable("COPY FROM")
-        elif isinstance(found, PlannedInsert):
-            transaction.check_writable("INSERT")
-        elif isinstance(found, PlannedChange):
-            transaction.check_writable(found.verb)
+        if (what := _writes_rows(found)) is not None:
+            transaction.check_writable(what)
 
     def set(self, statement: Statement, tree: SetTree) -> bool:
         """SET LOCAL, and SET of what belongs to the transaction alone; False: it is another one.
         Raises what ``checked`` raises, and ActiveTransaction."""
         name = (tree.name or "").lower()
         transaction = statement.transaction
-        if name in _MODES and tree.value is not None:
-            modes = _MODES[name](checked(setting_of(name), tree.value))
+        if name in MODES and tree.value is not None:
+            modes = MODES[name](checked(setting_of(name), tree.value))
             if transaction is not None:
-                self._change_modes(transaction, modes)
+                change_modes(transaction, modes)
             return True
         if transaction is None or tree.name is None:
             return False
@@ -351,10 +331,10 @@ class TransactionStatements:
                 case RollbackTree(chain=chain):
                     return self._roll_back(statement, chain)
                 case SetTransactionTree(modes=modes, session=True):
-                    return Ended("SET", _with_defaults(statement.sent, modes))
+                    return Ended("SET", with_defaults(statement.sent, modes))
                 case SetTransactionTree(modes=modes):
                     if transaction is not None:
-                        self._change_modes(transaction, modes)
+                        change_modes(transaction, modes)
                     return Ended("SET")
                 case SavepointTree() | RollbackToTree() | ReleaseTree():
                     return self._savepoint(statement.sent, _needed(transaction, tree), tree)
@@ -368,7 +348,7 @@ class TransactionStatements:
             # PostgreSQL warns and goes on, and drivers rely on it.
             statement.progress.notice(ALREADY_BEGUN)
             statement.progress.spares_transaction = True
-            self._change_modes(statement.transaction, modes)
+            change_modes(statement.transaction, modes)
             return
         if not statement.takes_transactions:
             raise NotSupported(
@@ -479,45 +459,6 @@ class TransactionStatements:
                     return Ended("ROLLBACK")
                 return Ended("ROLLBACK", session.with_temporary(tables))
 
-    @staticmethod
-    def _change_modes(transaction: OpenTransaction, modes: Modes) -> None:
-        transaction.check()
-        level, read_only = modes.isolation, modes.read_only
-        if transaction.asked and level not in (None, transaction.isolation):
-            raise ActiveTransaction(
-                "SET TRANSACTION ISOLATION LEVEL must be called before any query"
-            )
-        if transaction.asked and read_only is False and transaction.read_only:
-            raise ActiveTransaction("transaction read-write mode must be set before any query")
-        pessimistic = modes.pessimistic
-        if pessimistic is not None and pessimistic is not transaction.pessimistic:
-            if transaction.asked:
-                raise ActiveTransaction(
-                    "whether a transaction is PESSIMISTIC must be set before any query"
-                )
-            transaction.pessimistic = pessimistic
-        modes = modes.over(transaction.modes)
-        if transaction.pessimistic:
-            modes = modes.locking(transaction.defaults)
-        transaction.modes = modes
-
-
-def _with_defaults(session: ClientSession, modes: Modes) -> ClientSession:
-    if modes.pessimistic is not None:
-        raise NotSupported(
-            "PESSIMISTIC and OPTIMISTIC are said of one transaction",
-            hint="BEGIN TRANSACTION PESSIMISTIC.",
-        )
-    if modes.isolation is not None:
-        setting = SETTINGS["default_transaction_isolation"]
-        session = session.with_value(setting, modes.isolation.value)
-    for name in ("read_only", "deferrable"):
-        value = getattr(modes, name)
-        if value is not None:
-            setting = SETTINGS[f"default_transaction_{name}"]
-            session = session.with_value(setting, "on" if value else "off")
-    return session
-
 
 def _needed(
     transaction: OpenTransaction | None, tree: SavepointTree | RollbackToTree | ReleaseTree
@@ -537,18 +478,28 @@ def _check_chain(chain: bool, what: str) -> None:
         raise NoActiveTransaction(f"{what} can only be used in transaction blocks")
 
 
+def _writes_rows(found: Planned) -> str | None:
+    """The command that writes rows of tables that others see; None: it writes no such rows."""
+    match found:
+        case CopyStatement(source=InsertStatement(schema=schema)):
+            what = "COPY FROM"
+        case PlannedInsert(schema=schema):
+            what = "INSERT"
+        case PlannedChange(schema=schema, verb=what):
+            pass
+        case _:
+            return None
+    return None if schema.temporary else what
+
+
 def _check_autocommitted(session: ClientSession, found: Planned) -> None:
     """A statement outside of BEGIN and COMMIT is a transaction of its own, so the session's default
     holds for it. Raises ReadOnlyTransaction."""
     if not default_modes(session).read_only:
         return
     match found:
-        case PlannedInsert():
-            what = "INSERT"
-        case CopyStatement(source=InsertStatement()):
-            what = "COPY FROM"
-        case PlannedChange(verb=verb):
-            what = verb
+        case PlannedInsert() | PlannedChange() | CopyStatement():
+            what = _writes_rows(found)
         case PlannedExplain(statement=inner, options=options) if options.analyze:
             _check_autocommitted(session, inner)
             return
@@ -563,6 +514,8 @@ def _check_autocommitted(session: ClientSession, found: Planned) -> None:
             what = _name(found)
         case _:
             return
+    if what is None:
+        return
     raise ReadOnlyTransaction(
         f"cannot execute {what} in a read-only transaction",
         hint="The session's default_transaction_read_only is on.",

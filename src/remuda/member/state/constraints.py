@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from remuda.datatypes.arrow import engine_schema
 from remuda.datatypes.conformance import check_batch
-from remuda.datatypes.schema import Check, Column, MapSchema
+from remuda.datatypes.schema import NOT_NULL_GUARD, Check, Column, MapSchema
 from remuda.datatypes.sql import BOOLEAN
 from remuda.datatypes.values import (
     PhysicalValue,
@@ -52,10 +52,13 @@ class Conditions:
 
     @cached_property
     def _broken(self) -> list[tuple[Check, Expression, Predicate | None]]:
-        """The conditions that a row fulfils if it breaks a constraint; those that tell the time are
-        compiled each time."""
+        """The conditions that a row fulfils if it breaks a constraint, in the order in which
+        PostgreSQL looks: NOT NULL first, then by name. Those that tell the time are compiled each
+        time."""
         found: list[tuple[Check, Expression, Predicate | None]] = []
-        for check in self.schema.checks:
+        guards = (check for check in self.schema.checks if check.name.startswith(NOT_NULL_GUARD))
+        named = (check for check in self.schema.checks if not check.name.startswith(NOT_NULL_GUARD))
+        for check in (*guards, *sorted(named, key=lambda check: check.name)):
             condition, _ = check_condition(self.schema, check)
             broken = Call(BOOLEAN, "is_false", (condition,))
             timed = any(isinstance(p, Call) and p.function in CLOCK_FUNCTIONS for p in walk(broken))
@@ -115,10 +118,17 @@ class Conditions:
         if not self.schema.checks or not batch.num_rows:
             return
         rows = Batch.of(batch)
+        first: tuple[int, Check] | None = None
         for check, condition, predicate in self._broken:
             bad = (predicate or self._compiled(self._now(condition))).select(rows)
-            if bad is None or len(bad):
-                raise self._violation(check, batch, 0 if bad is None else int(bad[0]))
+            if bad is not None and not len(bad):
+                continue
+            first = (0 if bad is None else int(bad[0]), check)
+            if first[0] == 0:
+                break
+            rows = Batch.of(batch.slice(0, first[0]))  # the error tells of the first row
+        if first is not None:
+            raise self._violation(first[1], batch, first[0])
 
     def check_rows(self, rows: Sequence[Sequence[PhysicalValue]]) -> None:
         """The same for rows of physical values."""

@@ -101,7 +101,7 @@ def _constraint(context: Context, schema: MapSchema, name: Name, comment: str) -
     ]
     if name.text not in known:
         problem = UndefinedObject(
-            f'constraint "{name.text}" of map "{schema.name}" does not exist',
+            f'constraint "{name.text}" for table "{schema.name}" does not exist',
             hint=did_you_mean(name.text, known),
         )
         raise placed(context, problem, name)

@@ -9,13 +9,14 @@ from remuda.datatypes.schema import MapSchema
 from remuda.errors import UndefinedObject, WrongObjectType
 from remuda.sql.definitions.foreign_keys import constraint_names
 from remuda.sql.scope.context import Context
+from remuda.sql.scope.names import absent_schema
 from remuda.sql.trees.session import SetConstraintsTree
 from remuda.sql.trees.syntax import Name
 
 
 def with_keys(context: Context, tree: SetConstraintsTree) -> SetConstraintsTree:
-    """Raises WrongObjectType for a constraint that cannot be deferred, UndefinedObject if there is
-    none."""
+    """Raises UndefinedSchema, WrongObjectType for a constraint that cannot be deferred,
+    UndefinedObject if there is none."""
     found: set[tuple[int, str]] = set()
     for name in tree.names or ():
         found.update(_keys(context, name))
@@ -24,6 +25,9 @@ def with_keys(context: Context, tree: SetConstraintsTree) -> SetConstraintsTree:
 
 def _keys(context: Context, name: Name) -> set[tuple[int, str]]:
     """Of the first schema of the search path that has a constraint of this name."""
+    absent = absent_schema(context, name)
+    if absent is not None:
+        raise absent
     for namespace in (name.schema,) if name.schema else context.path:
         having = [s for s in _maps(context, namespace) if name.text in constraint_names(s)]
         if not having:

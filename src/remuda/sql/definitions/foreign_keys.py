@@ -96,10 +96,11 @@ def _set_columns(
     definition: ForeignKeyDefinition,
     columns: Sequence[str],
 ) -> tuple[str, ...]:
-    """The columns that ON DELETE sets, if it does not set all. Raises InvalidColumnReference for
-    others, SqlSyntaxError for actions that would change a generated column."""
+    """The columns that ON DELETE sets, each once, if it does not set all. Raises UndefinedColumn,
+    InvalidColumnReference for other columns, SqlSyntaxError for actions that would change a
+    generated column."""
     for name in definition.set_columns:
-        if name.text not in columns:
+        if _column(context, schema, name) not in columns:
             error = InvalidColumnReference(
                 f'column "{name.text}" referenced in ON DELETE SET action must be part of foreign '
                 "key"
@@ -120,7 +121,7 @@ def _set_columns(
                     hint="Write NO ACTION or RESTRICT.",
                 )
                 raise placed(context, problem, definition.columns[0])
-    return tuple(name.text for name in definition.set_columns)
+    return tuple(dict.fromkeys(name.text for name in definition.set_columns))
 
 
 def _column(context: Context, schema: MapSchema, name: Name) -> str:

@@ -434,7 +434,7 @@ def bind_drop(context: Context, tree: DropTree, bind: BindQuery) -> CatalogState
         found = context.relation(name)
         if found is None:
             if not tree.if_exists:
-                raise missing(context, name, tree.kind)
+                raise _not_dropped(context, name, tree.kind)
             absent = absent_schema(context, name) is not None
             skipped = ("schema", name.schema) if absent else (tree.kind.lower(), name.text)
             notices.append(not_there(*skipped))
@@ -517,6 +517,15 @@ def _map(context: Context, name: Name) -> MapSchema:
     if not isinstance(found, MapSchema) or found.sequence is not None:
         raise placed(context, wrong_kind(found), name)
     return found
+
+
+def _not_dropped(context: Context, name: Name, kind: str) -> UndefinedMap | UndefinedSchema:
+    """In the word of the statement, as PostgreSQL has it."""
+    error = missing(context, name, kind)
+    if kind != "TABLE" or isinstance(error, UndefinedSchema):
+        return error
+    told_as = UndefinedMap(f'table "{name.text}" does not exist', hint=error.hint)
+    return told_as.at(name.position, context.text)
 
 
 def missing(context: Context, name: Name, kind: str) -> UndefinedMap | UndefinedSchema:
