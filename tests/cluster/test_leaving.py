@@ -10,7 +10,7 @@ import pytest
 from remuda.cluster.leaving import (
     ANSWERED_WITHIN,
     DISMISSED_WITHIN,
-    DROPPED_WITHIN,
+    DROPPED_AT_LAST,
     ENDED_WITHIN,
     PARTING,
     TOLD_WITHIN,
@@ -71,6 +71,26 @@ def test_it_is_dropped_when_the_others_know_that_it_keeps_nothing() -> None:
     assert leaving.step(ANSWERED_WITHIN, unheard) == [AskToLeave()]
 
 
+def test_the_view_without_it_is_waited_for_while_a_majority_is_heard() -> None:
+    """Of two members the one that stays has no majority without this one's vote, and would serve
+    nothing any more."""
+    leaving = Leaving(0.0, 30.0)
+    leaving.step(0.0, IDLE)
+    leaving.step(0.1, IDLE)
+    slow = 0.1 + DROPPED_AT_LAST - 0.1
+    assert leaving.step(slow, IDLE) == [AskToLeave()]
+    assert leaving.step(slow, replace(IDLE, dropped=True)) == [ServeNothing()]
+    leaving = Leaving(0.0, 30.0)
+    leaving.step(0.0, IDLE)
+    leaving.step(0.1, IDLE)
+    assert leaving.step(5.0, replace(IDLE, stranded=True)) == [AskToLeave()]
+    assert leaving.step(5.1, replace(IDLE, stranded=True)) == [ServeNothing(), Part()]
+    leaving = Leaving(0.0, 30.0)
+    leaving.step(0.0, IDLE)
+    leaving.step(0.1, IDLE)
+    assert leaving.step(0.1 + DROPPED_AT_LAST, IDLE) == [ServeNothing(), Part()]
+
+
 def test_what_is_open_ends_at_the_deadline_once() -> None:
     leaving = Leaving(0.0, 30.0)
     leaving.step(0.0, BUSY)
@@ -89,7 +109,7 @@ def test_work_that_does_not_end_is_not_waited_for_without_end() -> None:
         if leaving.phase is not phases[-1]:
             phases.append(leaving.phase)
         now += 0.05
-    assert now < 30.0 + ENDED_WITHIN + ANSWERED_WITHIN + DROPPED_WITHIN + TOLD_WITHIN + PARTING + 1
+    assert now < 30.0 + ENDED_WITHIN + ANSWERED_WITHIN + DROPPED_AT_LAST + TOLD_WITHIN + PARTING + 1
     assert phases == [
         Phase.DRAINING,
         Phase.CLOSING,

@@ -7,6 +7,7 @@ import sys
 
 from sim_mutations import Patch, mutation
 
+import remuda.cluster.leaving as leaving_module
 from remuda.execution.memory import Reservation
 from remuda.member.base.leavers import Leavers
 from remuda.member.commits.jobs import Jobs
@@ -75,6 +76,12 @@ def results_on_their_way_are_forgotten(patch: Patch) -> str:
 def goodbyes_are_said_to_busy_clients(patch: Patch) -> str:
     patch.setattr(OpenWork, "busy", lambda _: set())
     return "whose_statement_runs_to_the_end_hears_no_goodbye"
+
+
+@mutation
+def a_member_goes_without_the_view(patch: Patch) -> str:
+    patch.setattr(leaving_module, "DROPPED_AT_LAST", leaving_module.DROPPED_WITHIN)
+    return "of_two_members_none_goes_before_the_view_without_it"
 
 
 @mutation

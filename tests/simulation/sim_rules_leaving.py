@@ -193,6 +193,18 @@ async def whose_statement_runs_to_the_end_hears_no_goodbye(play: Play) -> None:
     assert result.error is None or result.error.may_have_run
 
 
+@scenario(14, members=2, **SLOW)
+async def of_two_members_none_goes_before_the_view_without_it(play: Play) -> None:
+    """They agree slowly, as on a busy machine. The one that stays would have no majority."""
+    sim = play.sim
+    asked = play.fate("AGREE", Fate((0.6,)))
+    await sim.leave(2)
+    assert asked[0] > 0
+    assert set(sim.members[1].core.view.by_number) == {1}
+    client = await play.client(1)
+    assert await play.gives(client, "SELECT count(*) FROM t") == [(ROWS,)]
+
+
 @scenario(14, **SLOW)
 async def nobody_waits_for_the_lease_of_a_member_that_has_left(play: Play) -> None:
     """The others learn late that it has installed the view in which it keeps nothing."""

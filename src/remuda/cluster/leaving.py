@@ -14,7 +14,8 @@ this member answers nothing any more, and the process may end. A client is told 
 acknowledged its results: it would send again a statement whose end it has not read.
 
 If nobody stays to take the copies, because all members leave or no majority is there, the member
-waits for nobody but for other leaving members whose open work may need it.
+waits for nobody but for other leaving members whose open work may need it. While a majority is
+there, it waits long for the view without it: the others may be no majority without this member.
 """
 
 from __future__ import annotations
@@ -25,7 +26,10 @@ from enum import Enum
 DISMISSED_WITHIN = 10.0
 """Seconds that sessions may take which are in use all the time."""
 DROPPED_WITHIN = 5.0
-"""Seconds that a view without the member may take."""
+"""Seconds that a view without the member may take when no majority is heard."""
+DROPPED_AT_LAST = 60.0
+"""Seconds that it may take while a majority is heard. The others may need this member to decide it:
+of two members the one that stays would serve nothing any more."""
 TOLD_WITHIN = 2.0
 """Seconds that the others may take to install it, and clients to acknowledge results."""
 ENDED_WITHIN = 5.0
@@ -135,7 +139,8 @@ class Leaving:
             case Phase.DROPPING:
                 if found.dropped:
                     return self._enter(Phase.TELLING, now + TOLD_WITHIN, ServeNothing())
-                if now >= self._until:
+                heard = 0.0 if found.stranded else DROPPED_AT_LAST - DROPPED_WITHIN
+                if now >= self._until + heard:
                     return self._enter(Phase.PARTING, now + PARTING, ServeNothing(), Part())
                 return [AskToLeave()]
             case Phase.TELLING:
