@@ -1,5 +1,5 @@
 """Rolling upgrades of a cluster of processes from one release to another and back, under the mixed
-loads of ``rolling`` and ``pooled``. No request may fail."""
+loads of ``rolling``, ``pooled`` and ``counted``. No request may fail."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
+from counted import Counted
 from pooled import Pooled
 from releases import Release
 from rolling import Fleet, Load, Restart, report
@@ -72,7 +73,7 @@ def upgrading(
         load = Load(fleet.addresses)
         load.begin()
         try:
-            with Pooled(load, fleet.doors):
+            with Pooled(load, fleet.doors), Counted(load, fleet.doors):
                 found = Upgrades(fleet, load, before, after)
                 yield found
         finally:
