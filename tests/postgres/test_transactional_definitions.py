@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import psycopg
 import pytest
 from psycopg import errors
@@ -142,6 +144,58 @@ def test_a_name_that_is_taken_keeps_the_rows_out(connect):
         own.execute("COMMIT")
     assert own.execute("SELECT count(*) FROM kept").fetchone() == (0,)
     own.execute("INSERT INTO kept VALUES (1)")
+
+
+def test_rows_that_others_write_beside_an_altered_table_are_a_conflict(connect):
+    own, other = transactional(connect()), connect()
+    for level in ("READ COMMITTED", "REPEATABLE READ", "SERIALIZABLE"):
+        own.execute("CREATE TABLE kept (id INT PRIMARY KEY)")
+        for values in ((), ("(1)",)):  # an empty table is no exception
+            for value in values:
+                own.execute(f"INSERT INTO kept VALUES {value}")
+            own.execute(f"BEGIN ISOLATION LEVEL {level}")
+            own.execute("ALTER TABLE kept ADD COLUMN more INT")
+            assert own.execute("SELECT * FROM kept").fetchall() == [(1, None)] * len(values)
+            other.execute("INSERT INTO kept VALUES (2)")
+            with pytest.raises(errors.SerializationFailure):
+                own.execute("COMMIT")
+            assert other.execute("DELETE FROM kept WHERE id = 2 RETURNING *").fetchall() == [(2,)]
+        own.execute("DROP TABLE kept")
+
+
+def test_rows_that_break_a_new_constraint_beside_it_are_a_conflict(connect):
+    own, other = transactional(connect()), connect()
+    own.execute("CREATE TABLE kept (id INT PRIMARY KEY, v INT)")
+    for definition in (
+        "ALTER TABLE kept ADD CHECK (v > 0)",
+        "ALTER TABLE kept ALTER COLUMN v SET NOT NULL",
+        "ALTER TABLE kept ADD UNIQUE (v)",
+        "ALTER TABLE kept ADD FOREIGN KEY (v) REFERENCES kept",
+    ):
+        own.execute("BEGIN")
+        own.execute(definition)
+        other.execute("INSERT INTO kept VALUES (1, -1), (2, -1), (3, NULL)")
+        with pytest.raises(errors.SerializationFailure):
+            own.execute("COMMIT")
+        other.execute("DELETE FROM kept")
+        own.execute("BEGIN")
+        own.execute(definition)
+        own.execute("ROLLBACK")
+
+
+def test_plans_use_an_index_that_a_transaction_has_made(connect):
+    own, other = transactional(connect()), connect()
+    own.execute("CREATE TABLE kept (id INT PRIMARY KEY, v INT)")
+    own.execute("INSERT INTO kept SELECT id, id FROM generate_series(1, 100) AS r (id)")
+    own.execute("BEGIN")
+    own.execute("CREATE INDEX kept_v ON kept (v)")
+    assert own.execute("SELECT id FROM kept WHERE v = 5").fetchall() == [(5,)]
+    own.execute("COMMIT")
+    ready = "SELECT indisready FROM pg_index WHERE indexrelid = 'kept_v'::regclass"
+    deadline = time.monotonic() + 30
+    while other.execute(ready).fetchone() != (True,):
+        assert time.monotonic() < deadline
+    assert other.execute("SELECT id FROM kept WHERE v = 5").fetchall() == [(5,)]
 
 
 def test_a_parent_that_goes_beside_a_new_child_is_a_conflict(connect):

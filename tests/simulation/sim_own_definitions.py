@@ -306,6 +306,74 @@ class Namers(Definers):
         return self.wrong
 
 
+class Alterers(Definers):
+    """A transaction alters a table that was there before, and writes a row of it. Others write rows
+    of it by statements. In the end it has the row of every one that was told of its COMMIT, and of
+    none that was told of its failure; and the column of every transaction that has its row."""
+
+    name = "alterers"
+
+    def __init__(self, told: Told) -> None:
+        super().__init__(told)
+        self.there: set[int] = set()
+        self.altering: set[int] = set()
+
+    async def prepare(self, client: Any) -> None:
+        await client.sql("CREATE TABLE wide (id BIGINT PRIMARY KEY, n BIGINT)")
+        await client.sql("INSERT INTO wide VALUES (0, 0)")
+
+    async def step(self, client: Any, chance: Random) -> None:
+        number = self.told.number()
+        draw = chance.random()
+        if draw < 0.6 or self.told.level.startswith("pessimistic"):  # which could keep nobody out
+            await self._write(client, number)
+            return
+        self.altering.add(number)
+
+        async def body(transaction: Any) -> bool:
+            run = transaction.sql
+            if draw < 0.7:
+                await run("SAVEPOINT s")
+                await run("ALTER TABLE wide RENAME COLUMN n TO other")
+                await run("UPDATE wide SET other = 1")
+                await run("ROLLBACK TO s")
+            if draw < 0.8:
+                await run(f"ALTER TABLE wide ADD COLUMN c{number} BIGINT DEFAULT {number}")
+            else:
+                await run(f"ALTER TABLE wide ADD CONSTRAINT c{number} CHECK (id <> -{number})")
+            await run(f"INSERT INTO wide (id, n) VALUES ({number}, 0)")
+            found = await rows(transaction, f"SELECT n FROM wide WHERE id = {number}")
+            if found != [(0,)]:
+                self.wrong.append(f"transaction {number} sees {found} in the table it has altered")
+            return draw < 0.95
+
+        await self.within(client, number, body)
+
+    async def _write(self, client: Any, number: int) -> None:
+        try:
+            await client.sql(f"INSERT INTO wide (id, n) VALUES ({number}, 0)")
+            self.done.add(number)
+            self.told.ends["writers well"] += 1
+        except RemudaError as error:
+            if failed(error, committing=True):
+                self.undone.add(number)
+            raise
+
+    async def finish(self, client: Any) -> None:
+        self.there = {number for (number,) in await rows(client, "SELECT id FROM wide")}
+        columns = "SELECT attname FROM pg_attribute WHERE attrelid = 'wide'::regclass"
+        checks = "SELECT conname FROM pg_constraint WHERE conrelid = 'wide'::regclass"
+        found = await rows(client, f"{columns} UNION ALL {checks}")
+        made = {int(name[1:]) for (name,) in found if name[0] == "c" and name[1:].isdigit()}
+        if made != self.altering & self.there:
+            self.wrong.append(f"rows without their definition: {made ^ self.altering & self.there}")
+        if await rows(client, "SELECT id FROM wide WHERE n <> 0"):
+            self.wrong.append("ROLLBACK TO has left rows in another form")
+
+    def judge(self) -> list[str]:
+        return self.wrong + self.judged(self.there, "the row of")
+
+
 class DefinitionStorm(TransactionStorm):
     def __init__(self, seed: int, level: str | None = None) -> None:
         super().__init__(seed, level)
@@ -371,6 +439,12 @@ class ReferenceStorm(DefinitionStorm):
     def __init__(self, seed: int, level: str | None = None) -> None:
         super().__init__(seed, level)
         self.works = [Namers(self.told)]
+
+
+class AlterStorm(DefinitionStorm):
+    def __init__(self, seed: int, level: str | None = None) -> None:
+        super().__init__(seed, level)
+        self.works = [Alterers(self.told)]
 
 
 def left_over(sim: Simulation) -> list[str]:

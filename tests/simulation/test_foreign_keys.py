@@ -99,7 +99,7 @@ def nothing_follows(patch: Patch) -> None:
             await refuse(self, parent, child, foreign, *more)
 
     patch.setattr(ForeignKeyChecks, "refuse_children", refuse_children)
-    patch.setattr(Cascades, "follows", lambda _self, _schema: False)
+    patch.setattr(Cascades, "follows", lambda *_: False)
 
 
 def followed_keys_validate_no_children(patch: Patch) -> None:

@@ -19,7 +19,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 sys.path.append(str(Path(__file__).parent.parent / "transaction"))
 sys.path.append(str(Path(__file__).parent.parent / "faults"))
 from sim_cluster import Violation
-from sim_own_definitions import DefinitionStorm, ReferenceStorm
+from sim_own_definitions import AlterStorm, DefinitionStorm, ReferenceStorm
 from sim_transactions import run_seed
 
 from remuda.catalog.catalog import Catalog
@@ -132,6 +132,20 @@ def test_broken_definitions_are_noticed(
     with pytest.raises(Violation):
         for seed in (known, *range(CAUGHT_WITHIN)):
             run(seed)
+
+
+def test_altered_tables_keep_the_rows_of_others() -> None:
+    ends = run(4, kind=AlterStorm).ends
+    assert ends["alterers well"] > 10, ends
+    assert ends["alterers beaten"] > 10, ends
+    assert ends["writers well"] > 30, ends
+
+
+def test_rows_that_others_write_beside_an_altered_table_are_noticed(monkeypatch: Patch) -> None:
+    monkeypatch.setattr(OpenTransaction, "note_table", lambda *_: None)
+    with pytest.raises(Violation):
+        for seed in (2, *range(CAUGHT_WITHIN)):
+            run(seed, kind=AlterStorm)
 
 
 def test_children_that_others_do_not_know_of_are_noticed(monkeypatch: Patch) -> None:

@@ -9,7 +9,7 @@ under names that nobody sees; the edit that commits gives them their names.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -74,7 +74,10 @@ class OwnDefinitions:
     made: frozenset[int] = frozenset()
     """Of ``maps``, those that the transaction has made."""
     altered: frozenset[int] = frozenset()
-    """Of the others, those whose rows have another form now: they cannot be read before COMMIT."""
+    """Of the others, those whose rows have another form now: before COMMIT they can be neither read
+    nor written."""
+    constrained: frozenset[int] = frozenset()
+    """Of the others, those whose rows must fulfil other conditions now: they can be read."""
     first_oid: int = 0
     """OIDs from here on were allotted to objects of the transaction, and to others by others."""
     _merged: dict[int, Catalog] = field(default_factory=dict, repr=False)
@@ -166,6 +169,40 @@ class OwnDefinitions:
         _require_index_names([schema for schema in maps if not schema.internal], self.maps)
         return found
 
+    def checking(self, now: Catalog) -> Catalog:
+        """``over(now)`` for checks of rows in the form in which they are stored: altered maps have
+        the columns, and the names of columns, that they had before. Raises as ``over``."""
+        merged = self.over(now)
+        if not self.altered:
+            return merged
+        maps: list[MapSchema] = []
+        for schema in merged.maps:
+            stored = now.find_id(schema.map_id) if schema.map_id in self.altered else None
+            form = schema if stored is None else stored
+            keys = [self._in_form(schema, key, merged, now) for key in schema.foreign_keys]
+            maps.append(
+                replace(
+                    form,
+                    name=schema.name,
+                    namespace=schema.namespace,
+                    foreign_keys=tuple(
+                        key for key in keys if all(n in form.position for n in key.columns)
+                    ),
+                    children=schema.children,
+                )
+            )
+        return replace(merged, maps=tuple(maps))
+
+    def _in_form(
+        self, schema: MapSchema, key: ForeignKey, merged: Catalog, now: Catalog
+    ) -> ForeignKey:
+        parent = merged.get(key.parent)
+        altered = self.altered
+        mine = _names_before(schema, now.find_id(schema.map_id)) if schema.map_id in altered else {}
+        known = now.find_id(parent.map_id)
+        others = _names_before(parent, known) if parent.map_id in altered else {}
+        return _renamed(key, key.parent, mine, others)
+
     # --- definitions ----------------------------------------------------------------------------
 
     def with_edits(
@@ -184,15 +221,17 @@ class OwnDefinitions:
         maps = self.maps | _maps_of(before, edits) | frozenset(made)
         mine = self.made | frozenset(made)
         kept: list[MapSchema] = []
-        altered = set(self.altered)
+        altered, constrained = set(self.altered), set(self.constrained)
         for schema in edited.maps:
             stored = now.find_id(schema.map_id)
             if stored is not None and schema.map_id in maps:
-                if same_form(stored, schema) or schema.sequence is not None:
+                same = same_form(stored, schema) or schema.sequence is not None
+                if same or same_columns(stored, schema):
                     schema = replace(schema, version=stored.version)  # noqa: PLW2901
                     altered.discard(schema.map_id)
                 else:
                     altered.add(schema.map_id)
+                (constrained.discard if same else constrained.add)(schema.map_id)
             elif stored is not None and schema.version != stored.version:
                 # A parent, or a child, of a map that the transaction has defined.
                 schema = replace(schema, version=stored.version)  # noqa: PLW2901
@@ -208,6 +247,7 @@ class OwnDefinitions:
             namespaces=self.namespaces | _namespaces_of(before, edits),
             made=mine,
             altered=frozenset(altered - mine),
+            constrained=frozenset(constrained - altered - mine),
             _merged={},
         )
 
@@ -256,6 +296,7 @@ class OwnDefinitions:
             return oid if oid in oids else self._old(oid)
 
         indexes = set() if before is None else {index.index_id for index in before.indexes}
+        names = _names_before(after, before)  # which the edit carries over to the new ones
         return replace(
             after,
             oid=kept(after.oid),
@@ -270,6 +311,12 @@ class OwnDefinitions:
                     oid=kept(index.oid),
                     constraint_oid=kept(index.constraint_oid),
                     index_id=index.index_id if index.index_id in indexes else 0,
+                    columns=tuple(
+                        replace(c, name=names.get(c.name, c.name))
+                        if index.index_id in indexes
+                        else c
+                        for c in index.columns
+                    ),
                 )
                 for index in after.indexes
             ),
@@ -301,6 +348,13 @@ def same_form(before: MapSchema, after: MapSchema) -> bool:
     )
 
 
+def same_columns(before: MapSchema, after: MapSchema) -> bool:
+    """Whether rows of two schemas of a map have the same values in the same places."""
+    return [(c.id, c.name, str(c.type), c.generated) for c in before.columns] == [
+        (c.id, c.name, str(c.type), c.generated) for c in after.columns
+    ]
+
+
 def _changed(kind: str, name: str) -> SerializationFailure:
     return SerializationFailure(
         f'{kind} "{name}" was changed by others since the transaction has defined it or made use '
@@ -320,16 +374,20 @@ def _as_now(schema: MapSchema, own: Catalog, now: Catalog) -> tuple[ForeignKey, 
             raise _changed("map", parent.local)
         others = _names_before(parent, known)
         mine = _names_before(schema, now.find_id(schema.map_id))
-        found.append(
-            replace(
-                key,
-                parent=known.name,
-                columns=tuple(mine.get(name, name) for name in key.columns),
-                set_columns=tuple(mine.get(name, name) for name in key.set_columns),
-                parent_columns=tuple(others.get(name, name) for name in key.parent_columns),
-            )
-        )
+        found.append(_renamed(key, known.name, mine, others))
     return tuple(found)
+
+
+def _renamed(
+    key: ForeignKey, parent: str, mine: Mapping[str, str], others: Mapping[str, str]
+) -> ForeignKey:
+    return replace(
+        key,
+        parent=parent,
+        columns=tuple(mine.get(name, name) for name in key.columns),
+        set_columns=tuple(mine.get(name, name) for name in key.set_columns),
+        parent_columns=tuple(others.get(name, name) for name in key.parent_columns),
+    )
 
 
 def _names_before(schema: MapSchema, known: MapSchema | None) -> dict[str, str]:

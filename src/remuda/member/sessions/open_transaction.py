@@ -401,7 +401,8 @@ class OpenTransaction:
             before = own.base.find_id(map_id)
             name = str(map_id) if before is None else before.local
             raise UndefinedMap(f'relation "{name}" does not exist')
-        schema = own.own.find_id(map_id) if map_id in own.altered else None
+        changed = map_id in own.altered or map_id in own.constrained
+        schema = own.own.find_id(map_id) if changed else None
         if schema is not None:
             raise own_form(schema)
 

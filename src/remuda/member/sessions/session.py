@@ -244,7 +244,7 @@ class TransactionSessions:
             return await self._commit_rows(transaction, writes, until)
         decision = CatalogDecision(self.definitions, transaction)
         at = await self._commit_rows(transaction, writes, until, decision)
-        if not writes:
+        if at is None:
             await self.definitions.decide_alone(transaction)
         return at
 
@@ -258,8 +258,11 @@ class TransactionSessions:
         if not writes:
             if transaction.locks_reads:  # each key was read when it was locked: locks may be lost
                 await self._unchanged_until(transaction)
-            return None
+            if decision is None or transaction.pessimistic:
+                return None
         reads = await self._validated(transaction)
+        if not writes and (reads is None or not (reads.keys or reads.scans)):
+            return None
         left = until - self._core.world.clock.monotonic()
         limit = None if left == float("inf") else max(left, 0.0)
         owner = transaction.id if transaction.locked else None

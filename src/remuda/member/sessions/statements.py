@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Collection
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, TypeAlias
 
 from remuda.errors import (
     ActiveTransaction,
@@ -13,6 +13,7 @@ from remuda.errors import (
     QueryCanceled,
     ReadOnlyTransaction,
     RemudaError,
+    SchemaChanged,
 )
 from remuda.member.base.core import Core
 from remuda.member.cursors.named_cursor import NamedCursor
@@ -24,7 +25,7 @@ from remuda.member.sessions.statement import Client, Statement
 from remuda.member.sessions.transaction_definitions import (
     DEFINITIONS,
     are_transactional,
-    check_altered,
+    to_rewrite,
 )
 from remuda.rpc.client_channel import ClientChannel
 from remuda.rpc.messages import user_pb2
@@ -75,6 +76,7 @@ from remuda.sql.trees.transaction import (
 from remuda.transaction.isolation import Modes
 from remuda.transaction.states import State
 
+Rewrite: TypeAlias = Callable[[OpenTransaction, Collection[int], int], Awaitable[None]]
 _STATES: Final = {
     State.ACTIVE: user_pb2.ACTIVE,
     State.SUSPENDED: user_pb2.SUSPENDED,
@@ -123,11 +125,11 @@ class TransactionStatements:
         sessions: TransactionSessions,
         cursors: CursorStatements,
         clients: Callable[[ClientChannel], Client | None],
+        rewrite: Rewrite,
     ) -> None:
-        self._core = core
-        self._clients = clients
-        self._sessions = sessions
-        self._cursors = cursors
+        """``rewrite``: see ``checks.altered_tables``."""
+        self._core, self._clients, self._rewrite = core, clients, rewrite
+        self._sessions, self._cursors = sessions, cursors
 
     # --- beside a statement -------------------------------------------------------------------
 
@@ -148,8 +150,8 @@ class TransactionStatements:
     @staticmethod
     def accepted(statement: Statement) -> None:
         """Its transaction is not idle until it is ``closed``."""
-        if statement.transaction is not None:
-            statement.transaction.running.add(statement.query)
+        if (transaction := statement.transaction) is not None:
+            transaction.running.add(statement.query)
 
     def interrupt(self, statement: Statement, error: RemudaError) -> None:
         """It does not wait for locks any more."""
@@ -196,13 +198,11 @@ class TransactionStatements:
         self._sessions.still_open(transaction)
         transaction.check()
         match found:
-            case ShowStatement() | AnalyzeStatement() | CancelStatement():
-                return
-            case PrivilegeStatement() | LockStatement():
-                return
             case SessionStatement(DiscardTree()):
                 raise _outside("DISCARD")
-            case SessionStatement():
+            case SessionStatement() | ShowStatement() | AnalyzeStatement() | CancelStatement():
+                return
+            case PrivilegeStatement() | LockStatement():
                 return
             case PlannedExplain(statement=inner, options=options):
                 if options.analyze:
@@ -220,10 +220,13 @@ class TransactionStatements:
                 "reads of some partitions take no part in transactions",
                 hint="Read all partitions, or read outside of the transaction.",
             )
-        if transaction.definitions is not None and transaction.definitions.altered:
-            check_altered(transaction.definitions, found)
         statement.locking = isinstance(found, PlannedQuery) and found.locking
         statement.read_timestamp = await self._sessions.read_at(transaction)
+        own = transaction.definitions
+        if own is not None and (altered := to_rewrite(own, found)):
+            await self._rewrite(transaction, altered, statement.read_timestamp)
+            statement.session = transaction.session(statement.sent)
+            raise SchemaChanged("tables that the transaction has altered have their new form now")
 
     @staticmethod
     def _defines(statement: Statement, transaction: OpenTransaction, found: Planned) -> bool:
@@ -373,8 +376,7 @@ class TransactionStatements:
         )
 
     async def _commit(self, statement: Statement, chain: bool) -> Ended:
-        transaction = statement.transaction
-        statement.given_up = True
+        transaction, statement.given_up = statement.transaction, True
         if transaction is None:
             _check_chain(chain, "COMMIT AND CHAIN")
             statement.progress.notice(NO_TRANSACTION)
@@ -404,8 +406,7 @@ class TransactionStatements:
             raise
 
     def _roll_back(self, statement: Statement, chain: bool) -> Ended:
-        transaction = statement.transaction
-        statement.given_up = True
+        transaction, statement.given_up = statement.transaction, True
         if transaction is None:
             if statement.lost is None:
                 _check_chain(chain, "ROLLBACK AND CHAIN")

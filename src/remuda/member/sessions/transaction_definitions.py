@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from itertools import count
 from typing import Final
@@ -39,7 +39,7 @@ from remuda.errors import (
 from remuda.member.base.core import Core
 from remuda.member.membership.catalog_service import CatalogService
 from remuda.member.sessions.committing import Committing
-from remuda.member.sessions.open_transaction import BLIND, OpenTransaction, own_form
+from remuda.member.sessions.open_transaction import BLIND, OpenTransaction
 from remuda.member.state.log import fields
 from remuda.session.client_session import ClientSession
 from remuda.session.planning import (
@@ -62,6 +62,7 @@ from remuda.sql.scope.statements import (
     TruncateStatement,
 )
 from remuda.storage.chunks.layout import Layout
+from remuda.transaction.own_writes import Key, Row
 from remuda.transaction.states import TransactionId
 
 log = logging.getLogger(__name__)
@@ -100,6 +101,8 @@ class TransactionDefinitions:
         self._numbers = count(1)
         self._answered: list[DecidedTransaction] = []
         """Transactions whose notes in the catalog nobody needs any more."""
+        self.on_committed: list[Callable[[Collection[int]], None]] = []
+        """Called with the maps that a transaction has changed, when it has committed."""
         self._begun = False
         self._sweeping = False
         core.listeners.view.add_later(self._on_view)
@@ -113,12 +116,17 @@ class TransactionDefinitions:
     # --- definitions ----------------------------------------------------------------------------
 
     async def define(
-        self, transaction: OpenTransaction, edits: Sequence[Edit], version: int
+        self,
+        transaction: OpenTransaction,
+        edits: Sequence[Edit],
+        version: int,
+        rows: Mapping[Key, Row] | None = None,
     ) -> None:
         """Make ``edits``, which were bound to the catalog of the transaction at ``version``, a part
-        of the transaction. The rows that it has written to maps of its own follow them. Raises
-        SchemaChanged when the catalog has another version, SerializationFailure, ActiveTransaction
-        for what cannot be done in a transaction, and the errors of definitions."""
+        of the transaction. The rows that it has written to maps of its own follow them. ``rows``:
+        of the only new map. Raises SchemaChanged when the catalog has another version,
+        SerializationFailure, ActiveTransaction for what cannot be done in a transaction, and the
+        errors of definitions."""
         now = self._core.catalog
         if now.version != version:
             raise SchemaChanged("the catalog was changed by another statement meanwhile")
@@ -146,6 +154,8 @@ class TransactionDefinitions:
         transaction.check()
         for was, hidden in moved:
             self._move(transaction, was, hidden)
+        for hidden in made if rows else ():
+            transaction.write(hidden.map_id, hidden.version, rows or {}, BLIND, made=True)
         transaction.defines(following)
 
     def _require_unchanged(
@@ -221,10 +231,20 @@ class TransactionDefinitions:
         if entries:
             transaction.write(hidden.map_id, hidden.version, entries, BLIND, made=True)
 
-    def catalog_of(self, transaction: OpenTransaction) -> Catalog:
-        """The catalog as the transaction has it. Raises SerializationFailure."""
+    async def rewrite(
+        self, transaction: OpenTransaction, schema: MapSchema, rows: Mapping[Key, Row]
+    ) -> None:
+        """Put a new map in the place of one that the transaction has altered, which has ``schema``
+        there. Its ``rows`` are writes of the transaction. Raises as ``define``, and
+        LimitExceeded."""
+        edits: list[Edit] = [DropMap(schema.name), PutMap(replace(schema, map_id=0))]
+        await self.define(transaction, edits, self._core.catalog.version, rows)
+
+    def checking(self, transaction: OpenTransaction) -> Catalog:
+        """The catalog by which the rows of the transaction are checked. Raises
+        SerializationFailure."""
         own, now = transaction.definitions, self._core.catalog
-        return now if own is None else own.over(now)
+        return now if own is None else own.checking(now)
 
     # --- COMMIT ---------------------------------------------------------------------------------
 
@@ -282,6 +302,8 @@ class TransactionDefinitions:
                 await asyncio.sleep(DOUBT_PAUSE)
         self._answered = [each for each in self._answered if each not in forgotten]
         self._answered.append(noted)
+        for listener in self.on_committed:
+            listener(own.maps)
 
     @property
     def _given_up(self) -> bool:
@@ -350,27 +372,42 @@ def refused(what: str) -> ActiveTransaction:
     )
 
 
-def _maps_of(found: Planned) -> set[int]:
-    """The maps whose rows a statement reads or writes."""
+def _read_by(found: Planned) -> set[int]:
+    """The maps whose rows a statement reads."""
     match found:
-        case PlannedQuery():
+        case PlannedQuery() | PlannedInsert() | PlannedChange():
             return maps_read(found)
-        case PlannedInsert(schema=schema) | PlannedChange(schema=schema):
-            return {schema.map_id, *maps_read(found)}
         case PlannedExplain(statement=inner):
-            return _maps_of(inner)
-        case CopyStatement(source=InsertStatement(schema=schema)):
-            return {schema.map_id}
+            return _read_by(inner)
         case _:
             return set()
 
 
-def check_altered(own: OwnDefinitions, found: Planned) -> None:
-    """Raises ActiveTransaction for rows of a table that others have in another form."""
-    for map_id in _maps_of(found):
-        schema = own.own.find_id(map_id) if map_id in own.altered else None
-        if schema is not None:
-            raise own_form(schema)
+def _written_by(found: Planned, own: Catalog) -> set[int]:
+    """The maps whose rows a statement writes, and those of rows that may follow them."""
+    match found:
+        case PlannedInsert(schema=schema) | PlannedChange(schema=schema):
+            written = {schema.map_id}
+        case CopyStatement(source=InsertStatement(schema=schema)):
+            written = {schema.map_id}
+        case PlannedExplain(statement=inner):
+            return _written_by(inner, own)
+        case _:
+            return set()
+    waiting = list(written)
+    while waiting:
+        schema_ = own.find_id(waiting.pop())
+        children = set() if schema_ is None else set(schema_.children) - written
+        written |= children
+        waiting += children
+    return written
+
+
+def to_rewrite(own: OwnDefinitions, found: Planned) -> set[int]:
+    """The maps of others that a statement reads or writes, and whose rows have another form since
+    the transaction has altered them."""
+    wanted = _written_by(found, own.own)
+    return (wanted | _read_by(found)) & own.altered | wanted & own.constrained
 
 
 class CatalogDecision:
@@ -383,7 +420,7 @@ class CatalogDecision:
 
     @property
     def catalog(self) -> Catalog:
-        return self._definitions.catalog_of(self._transaction)
+        return self._definitions.checking(self._transaction)
 
     async def decide(
         self, transaction: TransactionId, timestamp: int, doubt: Callable[[RemudaError], None]

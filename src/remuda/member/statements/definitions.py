@@ -12,6 +12,7 @@ from typing import Any, Final, TypeAlias
 from remuda.catalog.catalog import Catalog
 from remuda.catalog.edits import DropMap, Edit, PutMap
 from remuda.catalog.indexes import continued, with_index, without_index
+from remuda.catalog.own.definitions import is_made
 from remuda.datatypes.schema import PG_TEMP, MapSchema, prefix
 from remuda.datatypes.values import PhysicalValue, arrays_to_rows
 from remuda.errors import DuplicateMap, RemudaError, SchemaChanged
@@ -20,6 +21,7 @@ from remuda.member.membership.catalog_service import CatalogService
 from remuda.member.queries.queries import Queries
 from remuda.member.sequences.states import NewState, Sequences
 from remuda.member.sessions.statement import Statement
+from remuda.member.sessions.statements import Rewrite
 from remuda.member.sessions.transaction_definitions import (
     TransactionDefinitions,
     are_transactional,
@@ -31,7 +33,7 @@ from remuda.member.statements.initiated_queries import INTERNAL_PAGE_ROWS, Runs
 from remuda.member.statements.plans import Plans
 from remuda.member.statements.temporary_changes import TemporaryChanges
 from remuda.session.definitions import settled_edits
-from remuda.session.planning import PlannedChange, PlannedInsert, PlannedQuery
+from remuda.session.planning import PlannedChange, PlannedInsert, PlannedQuery, maps_read
 from remuda.session.settings import PLAIN, Meaning
 from remuda.sql.changes.truncate import TRUNCATED
 from remuda.sql.definitions.unique_constraints import verification
@@ -89,8 +91,10 @@ class Definitions:
         temporary: TemporaryChanges,
         in_transactions: TransactionDefinitions,
         truncate: Callable[[Statement, MapSchema], Awaitable[object]],
+        rewrite: Rewrite,
     ) -> None:
         self._truncate = truncate
+        self._rewrite = rewrite
         self._in_transactions = in_transactions
         self._sequences = sequences
         self._core = core
@@ -180,17 +184,24 @@ class Definitions:
         await self._in_transactions.define(transaction, settled, version)
 
     async def _change_own(self, found: CatalogStatement, statement: Statement) -> None:
-        """Raises ActiveTransaction for what looks at rows that others see."""
+        """Nobody else may write the rows that it looks at, from now on to the COMMIT. Raises
+        ActiveTransaction for a pessimistic transaction, which cannot see to that."""
         transaction = statement.transaction
         assert transaction is not None
         before = self._seen(statement)
         made = transaction.definitions.made if transaction.definitions is not None else ()
-        changed = [edit.schema.map_id for edit in found.edits if isinstance(edit, PutMap)]
-        others = any(before.find_id(each) and each not in made for each in changed if each)
-        if others and (found.verify or found.fill or found.finally_):
+        changed = {edit.schema.map_id for edit in found.edits if isinstance(edit, PutMap)}
+        others = {each for each in changed if before.find_id(each) and each not in made}
+        if transaction.pessimistic and others and (found.verify or found.fill or found.finally_):
             raise refused(f"{found.tag} that looks at the rows of a table")
         await self._define(statement, _with_own_sequences(found, before, made), found.version)
         await self._set_own_numbers(found.numbers, statement)
+        own = transaction.definitions
+        assert own is not None
+        rewritten = others & own.altered if found.verify or found.fill else set()
+        rewritten |= others & own.constrained if found.fill else set()
+        if rewritten:
+            await self._rewrite(transaction, rewritten, _read_at(statement))
         for text in found.fill:
             meaning = transaction.session(statement.sent).meaning
             await self._fill_columns(text, statement, meaning)
@@ -237,12 +248,11 @@ class Definitions:
         assert transaction is not None
         if found.exists:
             return
-        own = transaction.definitions
-        if own is None or found.schema.map_id not in own.made:
-            raise refused("CREATE INDEX on a table that was there before")
         if self._seen(statement).find_id(found.schema.map_id) != found.schema:
             raise SchemaChanged("the catalog was changed by another statement meanwhile")
         edits = replace(_with_index(found), version=self._core.catalog.version)
+        if self._core.catalog.find_id(found.schema.map_id) == found.schema:
+            await self._indexes.admit(with_index(found.schema, found.definition))
         await self._change_own(edits, statement)
 
     async def _drop_own_indexes(self, found: DropIndexStatement, statement: Statement) -> None:
@@ -368,6 +378,8 @@ class Definitions:
             **_alone(statement),
         )  # fmt: skip
         statement.attempt = run.query
+        if _own(statement):
+            self._keep_unchanged(statement, planned)
         start = await self._runs.start(run, planned, (), INTERNAL_PAGE_ROWS)
         pages = self._runs.pages(run, start, [])
         async with contextlib.aclosing(pages):
@@ -376,6 +388,15 @@ class Definitions:
                     first = page.slice(0, 1).columns[: len(verification.shown)]
                     rows = arrays_to_rows(first, verification.shown)
                     raise verification.refusal(rows[0] if rows else ())
+
+    def _keep_unchanged(self, statement: Statement, planned: PlannedQuery) -> None:
+        """Maps of others that a definition looks at stay as they are, or the commit fails."""
+        transaction = statement.transaction
+        assert transaction is not None
+        for map_id in sorted(maps_read(planned)):
+            schema = self._core.store(map_id, 0).schema if map_id > 0 else None
+            if schema is not None and not is_made(schema):
+                transaction.note_table(schema, _read_at(statement))
 
     async def _fill_columns(
         self, text: str, statement: Statement, meaning: Meaning = PLAIN
@@ -489,6 +510,12 @@ def _with_own_sequences(
 def _own(statement: Statement) -> bool:
     """Whether its definitions become a part of its transaction."""
     return statement.transaction is not None and are_transactional(statement.session)
+
+
+def _read_at(statement: Statement) -> int:
+    at = statement.read_timestamp
+    assert at is not None, "a definition of a transaction has a read timestamp"
+    return at
 
 
 def _alone(statement: Statement) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection
 from functools import partial
 from typing import Final
 
@@ -124,6 +124,24 @@ class IndexService(Wing):
             if not index.ready:
                 await self._built(map_id, index, check)
                 await self._change(map_id, partial(with_ready, index_id=index.index_id))
+
+    def complete(self, map_ids: Collection[int]) -> None:
+        """Have plans use the indexes of these maps, which a transaction has made, when they are
+        built."""
+        for map_id in map_ids:
+            schema = self._core.catalog.find_id(map_id)
+            for index in () if schema is None else schema.indexes:
+                if not index.ready:
+                    self._core.spawn(self._complete(map_id, index), "an index of a transaction")
+
+    async def _complete(self, map_id: int, index: IndexDefinition) -> None:
+        try:
+            await self._built(map_id, index, lambda: None)
+            await self._change(map_id, partial(with_ready, index_id=index.index_id))
+        except (UndefinedMap, UndefinedObject):
+            pass  # somebody has dropped it meanwhile
+        except RemudaError as error:
+            log.warning("index not ready", extra=fields(error=error.message, index=index.name))
 
     async def drop(self, found: DropIndexStatement) -> None:
         """Raises UndefinedObject if an index has gone since the statement was bound."""

@@ -46,6 +46,7 @@ from remuda.member.sessions.session import TransactionSessions
 from remuda.member.sessions.statement import Client, Statement
 from remuda.member.sessions.statements import TransactionStatements
 from remuda.member.statements.changes import Changed
+from remuda.member.statements.checks.altered_tables import AlteredTables
 from remuda.member.statements.checks.checks import Checks
 from remuda.member.statements.control import Control
 from remuda.member.statements.copying import Copying
@@ -168,17 +169,17 @@ class Statements(Wing):
         notify = self._notifications = NotificationStatements(notifications, known)
         discards = self.cursors.discard, self._advisory.discard, notify.discard
         self._sessions = Sessions(core, plans, discards, own.defer)
-        self._transactions = TransactionStatements(core, transactions, self.cursors, known)
+        altered = AlteredTables(core, self.checks.stored, transactions.definitions).rewrite
+        self._transactions = TransactionStatements(core, transactions, self.cursors, known, altered)
         transactions.on_timeout.append(self.cancel)
+        transactions.definitions.on_committed.append(indexes.complete)
         self._definitions = Definitions(
             core, queries, catalog=catalog,
-            plans=plans,
-            runs=self._runs,
-            indexes=indexes,
-            sequences=self.sequences,
+            plans=plans, runs=self._runs, indexes=indexes, sequences=self.sequences,
             insert=self._writes.insert,
             change=self._writes.change, temporary=self._writes.temporary,
             in_transactions=transactions.definitions, truncate=self._writes.truncate,
+            rewrite=altered,
         )  # fmt: skip
 
     def routes(self) -> Routes:

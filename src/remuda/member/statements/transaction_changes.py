@@ -381,7 +381,7 @@ class TransactionChanges:
         """The catalog with those of the transaction; None: it has none. Raises
         SerializationFailure."""
         own = transaction.definitions
-        return None if own is None else own.over(self._core.catalog)
+        return None if own is None else own.checking(self._core.catalog)
 
     @contextlib.asynccontextmanager
     async def _turn(

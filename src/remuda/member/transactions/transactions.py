@@ -261,7 +261,7 @@ class Transactions(Wing):
         Raises SerializationFailure (what was changed), UniqueViolation, SnapshotTooOld,
         SchemaChanged, MemberUnavailable, QueryTimeout (it was rolled back), OutcomeUnknown.
         """
-        if not writes:
+        if not writes and decision is None:
             return reads.snapshot if reads is not None else self._core.timestamp()
         deadline = None
         if timeout is not None:

@@ -30,7 +30,7 @@ class Checks:
         runs: Runs,
         queries: Queries,
     ) -> None:
-        stored = StoredRows(core, plans, runs, queries)
+        stored = self.stored = StoredRows(core, plans, runs, queries)
         self.uniques = UniqueChecks(core, membership, catalog, stored)
         self.foreign_keys = ForeignKeyChecks(core, membership, catalog, keys, stored)
         self.cascades = Cascades(core, keys, self.foreign_keys)
