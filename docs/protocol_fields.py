@@ -330,6 +330,8 @@ _CONTROL: Final = {
         "puts": "entries that were put since it has the map",
         "removes": "entries that were removed since it has the map",
         "last_update": "timestamp of the last write",
+        "rows_read": "rows that statements have read, before their filters",
+        "rows_written": "rows that requests and statements have written or removed",
     },
     "QueryProfiles": {"queries": "statements that it keeps profiles of"},
     "KeptQuery": {

@@ -55,6 +55,35 @@ def test_a_map_and_its_members(browser: Browser, face: Any) -> None:
     browser.wait("location.hash === '#/maps'")
 
 
+def test_statements_heat_a_map(browser: Browser, face: Any) -> None:
+    """Gets are few among the reads of most maps."""
+    show(browser, face, "maps", "numbers", "Rows read/s")
+    hot = """(() => {
+        const titles = [...document.querySelectorAll('th')].map((e) => e.innerText.trim());
+        const rows = [...document.querySelectorAll('tr')];
+        const row = rows.find((e) => e.innerText.includes('numbers'));
+        const cell = (title) => row.children[titles.indexOf(title)].innerText;
+        return cell('Rows read/s') !== '0' && cell('Rows written/s') !== '0';
+    })()"""
+    assert not browser.run(hot)
+    ended = threading.Event()
+
+    def work() -> None:
+        with remuda.connect(face.user) as client:
+            while not ended.is_set():
+                client.sql("SELECT sum(n) FROM numbers").fetchall()
+                client.sql("UPDATE numbers SET t = 'hot' WHERE n = 11")
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    try:
+        browser.wait(hot)
+    finally:
+        ended.set()
+        thread.join(60)
+    browser.wait(f"!{hot}")
+
+
 def test_the_settings(browser: Browser, face: Any) -> None:
     show(browser, face, "settings", "heartbeat_interval", "differ from their defaults")
     assert browser.run("[...document.querySelectorAll('th')].every((e) => e.textContent.trim())")

@@ -95,6 +95,8 @@ class MemorySources:
         self._member = member
         self._batch_rows = batch_rows
         self.open_cursors: list = []
+        self.read: list[int] = []
+        """Rows of each batch that a scan has given."""
         self.prepared = 0
         """So many times ``ready`` says no."""
 
@@ -120,6 +122,9 @@ class MemorySources:
                 empty = pa.array([{}] * len(part), pa.struct([]))
                 batches.append(pa.RecordBatch.from_struct_array(empty))
         return ListCursor(batches, self.open_cursors)
+
+    def counter(self, map_id):
+        return self.read.append
 
     def lookup(self, map_id, schema_version, at, keys, partitions=None):
         rows = {row[:1]: row for row in self._tables[map_id].rows.get(self._member, [])}

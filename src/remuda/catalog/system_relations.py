@@ -139,11 +139,12 @@ maps: name text, map_id bigint, version bigint, kind text, columns int, key text
     partition_by text, rows bigint, bytes bigint, comment text, options text,
     backup_rows bigint, backup_bytes bigint, gets bigint, hits bigint, misses bigint, puts bigint,
     removes bigint, evictions bigint, idle_removals bigint, expirations bigint,
-    last_access moment, last_update moment, bytes_limit bigint, no_answer text
+    last_access moment, last_update moment, rows_read bigint, rows_written bigint,
+    bytes_limit bigint, no_answer text
 map_parts: name text, member int, rows bigint, bytes bigint, backup_rows bigint,
     backup_bytes bigint, gets bigint, hits bigint, misses bigint, puts bigint, removes bigint,
     evictions bigint, idle_removals bigint, expirations bigint, last_access moment,
-    last_update moment, bytes_limit bigint
+    last_update moment, rows_read bigint, rows_written bigint, bytes_limit bigint
 columns: map text, name text, position int, type text, nullable bool, key bool,
     partition_key bool, default_value text, comment text, distinct_values double,
     null_fraction double

@@ -62,6 +62,9 @@ class Sources(Protocol):
 
     def scan(self, of: ScanOf) -> TableCursor: ...
 
+    def counter(self, map_id: int) -> Callable[[int], None]:
+        """To be called with the number of rows that a scan has given. Any thread."""
+
     def index_scan(self, of: ScanOf, access: Access) -> Cursor:
         """The rows that pass ``access``, and perhaps others."""
 

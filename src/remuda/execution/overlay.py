@@ -139,6 +139,9 @@ class OverlaidSources:
         added = _batches(layer.rows(of.partitions), layer.schema, of.positions)
         return _SharedCursor(self._base.scan(wide), layer, places, len(of.positions), added)
 
+    def counter(self, map_id: int) -> Callable[[int], None]:
+        return self._base.counter(map_id)
+
     def index_scan(self, of: ScanOf, access: Access) -> Cursor:
         """All rows that were written are candidates: the filter of the scan decides."""
         layer = self._layers.get(of.map_id)

@@ -153,3 +153,33 @@ def test_what_is_counted(in_cluster: Any) -> None:
             assert after.members.keys() == {1, 2, 3}
 
     in_cluster(scenario, backups=1)
+
+
+def test_rows_of_statements_are_counted(in_cluster: Any) -> None:
+    async def scenario(cluster: TestCluster) -> None:
+        async with client_of(cluster) as client:
+            await client.sql("CREATE TABLE t (k BIGINT PRIMARY KEY, v INT, w INT)")
+
+            async def more(text: str) -> tuple[int, int]:
+                counts = "SELECT rows_read, rows_written FROM sys.maps WHERE name = 't'"
+                ((read, written),) = await (await client.sql(counts)).fetchall()
+                await (await client.sql(text)).fetchall()
+                ((read_then, written_then),) = await (await client.sql(counts)).fetchall()
+                parts = "SELECT sum(rows_read), sum(rows_written) FROM sys.map_parts"
+                ((by_member),) = await (await client.sql(parts)).fetchall()
+                assert by_member == (read_then, written_then)
+                return read_then - read, written_then - written
+
+            filled = "INSERT INTO t SELECT n, n % 10, n FROM generate_series(1, 20000) g(n)"
+            assert (await more(filled))[1] == 20_000
+            assert await more("SELECT sum(v) FROM t WHERE w > 400") == (20_000, 0)
+            assert await more("SELECT count(*) FROM t x JOIN t y ON x.k = y.v") == (40_000, 0)
+            assert (await more("INSERT INTO t VALUES (20001, 1, 1)"))[1] == 1
+            assert (await more("UPDATE t SET v = 2 WHERE k = 7"))[1] == 1
+            assert (await more("DELETE FROM t WHERE k BETWEEN 1 AND 10"))[1] == 10
+            await client.sql("CREATE INDEX by_w ON t (w)")
+            await cluster.settled()
+            assert await more("SELECT v FROM t WHERE w = 100") == (1, 0)
+            assert await more("SELECT v FROM t WHERE k IN (20, 30, 40, 30000)") == (3, 0)
+
+    in_cluster(scenario, backups=1)

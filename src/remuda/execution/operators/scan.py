@@ -77,6 +77,7 @@ class TableScanOperator(Operator):
             if not context.sources.ready(node.map_id, context.read_timestamp):
                 return Progress.WAIT
             self._cursor = self._open()
+            self._count = context.sources.counter(node.map_id)
         rows = self._next_rows(self._cursor)
         if rows is None:
             self._batch = Batch([], 0)
@@ -99,7 +100,11 @@ class TableScanOperator(Operator):
         return ScanOf(node.map_id, node.schema_version, at, self._read, self._partitions)
 
     def _next_rows(self, cursor: Cursor) -> pa.RecordBatch | None:
-        rows = self._rest if self._rest is not None else cursor.next()
+        rows = self._rest
+        if rows is None:
+            rows = cursor.next()
+            if rows is not None:
+                self._count(rows.num_rows)
         limit = self._context.batch_rows
         if rows is None or not 0 < limit < rows.num_rows:
             self._rest = None

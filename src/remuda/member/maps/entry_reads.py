@@ -121,6 +121,7 @@ class EntryReads:
             request.reply(ENTRY_READ, DECLINED)
             return
         row, form = store.get(key, at), message.form
+        store.counters.looked_up += 1
         if row is None:
             data = None
         else:

@@ -237,7 +237,10 @@ class IndexReads:
         if store.pending_at_or_below(until) and self._awaits(store, index_id, spans, until):
             return Declined.NEWER
         now = core.timestamp() if newest else None
-        return store.indexes.few(at, positions, index_id, spans, VERSIONS_MAX, now)
+        found = store.indexes.few(at, positions, index_id, spans, VERSIONS_MAX, now)
+        if not isinstance(found, Declined):
+            store.counters.looked_up += len(found)
+        return found
 
     def _awaits(self, store: MapStore, index_id: int, spans: Sequence[Span], until: int) -> bool:
         """Whether a write that is not decided, with a timestamp at or below ``until``, may concern

@@ -104,6 +104,7 @@ class PointReads:
             row = store.get(key, at)
             if row is not None:
                 rows.append(row)
+        store.counters.looked_up += len(rows)
         answer(rows)
         return True
 

@@ -113,6 +113,10 @@ class LocalSources:
         of = self._of(store, of)
         return store.scan(of.at, of.positions, of.partitions, of.schema_version)
 
+    def counter(self, map_id: int) -> Callable[[int], None]:
+        store = self._core.stores.get(map_id)
+        return _uncounted if store is None else store.counters.scan
+
     def index_scan(self, of: ScanOf, access: Access) -> Cursor:
         store = self._core.readable(of.map_id, of.schema_version)
         of = self._of(store, of)
@@ -136,9 +140,12 @@ class LocalSources:
     ) -> tuple[pa.RecordBatch, Indices] | None:
         store = self._core.readable(of.map_id, of.schema_version)
         of = self._of(store, of)
-        return store.indexes.match(
+        found = store.indexes.match(
             of.at, of.positions, of.partitions, of.schema_version, index_id, columns
         )
+        if found is not None:
+            store.counters.scan(found[0].num_rows)
+        return found
 
     def lookup(
         self,
@@ -154,11 +161,19 @@ class LocalSources:
         if partitions is not None:
             own = partitions if own is None else own & partitions
         if own is None:
-            return [store.get(key, at, schema_version) for key in keys]
-        partition = Router(store.schema).key_partition
-        return [
-            store.get(key, at, schema_version) if partition(key) in own else None for key in keys
-        ]
+            found = [store.get(key, at, schema_version) for key in keys]
+        else:
+            partition = Router(store.schema).key_partition
+            found = [
+                store.get(key, at, schema_version) if partition(key) in own else None
+                for key in keys
+            ]
+        store.counters.scan(len(found) - found.count(None))
+        return found
+
+
+def _uncounted(_rows: int) -> None:
+    """Of a map that was dropped meanwhile."""
 
 
 class DataChannelPort:

@@ -342,7 +342,7 @@ class SystemRelations:
             for part in state.maps
             if part.map_id in names
         ]
-        return [*rows, *(no_answer(number, 1, 17) for number in answers.silent)]
+        return [*rows, *(no_answer(number, 1, 19) for number in answers.silent)]
 
     async def _columns(self, statement: Statement) -> Iterable[Row]:
         catalog = self._seen(statement)
@@ -446,7 +446,7 @@ def _state(core: Core, member: int, *, answered: bool) -> str:
 
 def counted(parts: Sequence[control_pb2.MapPart]) -> tuple[Any, ...]:
     """What members have counted of one map, summed: gets, hits, misses, puts, removes, evictions,
-    idle_removals, expirations, last_access, last_update."""
+    idle_removals, expirations, last_access, last_update, rows_read, rows_written."""
     gets, misses = sum(part.gets for part in parts), sum(part.misses for part in parts)
     times = [
         max((part.last_access for part in parts), default=0),
@@ -458,6 +458,7 @@ def counted(parts: Sequence[control_pb2.MapPart]) -> tuple[Any, ...]:
         sum(part.evictions for part in parts), sum(part.idle for part in parts),
         sum(part.expirations for part in parts),
         *(moment(to_micros(at)) if at else None for at in times),
+        sum(part.rows_read for part in parts), sum(part.rows_written for part in parts),
     )  # fmt: skip
 
 

@@ -35,6 +35,7 @@ def fill_counters(part: control_pb2.MapPart, store: MapStore, at: int) -> None:
     part.evictions, part.idle = counters.evictions, counters.idle
     part.expirations = expirations(store, at)
     part.last_access, part.last_update = counters.last_access, counters.last_update
+    part.rows_read, part.rows_written = counters.rows_read, store.changes
 
 
 class SystemState(Wing):

@@ -1489,7 +1489,7 @@ class OpenTransaction(_message.Message):
     def __init__(self, transaction: _Optional[str] = ..., state: _Optional[str] = ..., isolation: _Optional[str] = ..., read_only: _Optional[bool] = ..., user: _Optional[str] = ..., label: _Optional[str] = ..., started: _Optional[int] = ..., snapshot: _Optional[int] = ..., writes: _Optional[int] = ..., bytes: _Optional[int] = ..., reads: _Optional[int] = ..., savepoints: _Optional[int] = ..., pid: _Optional[int] = ..., used: _Optional[int] = ..., busy: _Optional[bool] = ...) -> None: ...
 
 class MapPart(_message.Message):
-    __slots__ = ("map_id", "rows", "bytes", "backup_rows", "backup_bytes", "gets", "misses", "puts", "removes", "evictions", "idle", "expirations", "last_access", "last_update", "bytes_limit")
+    __slots__ = ("map_id", "rows", "bytes", "backup_rows", "backup_bytes", "gets", "misses", "puts", "removes", "evictions", "idle", "expirations", "last_access", "last_update", "bytes_limit", "rows_read", "rows_written")
     MAP_ID_FIELD_NUMBER: _ClassVar[int]
     ROWS_FIELD_NUMBER: _ClassVar[int]
     BYTES_FIELD_NUMBER: _ClassVar[int]
@@ -1505,6 +1505,8 @@ class MapPart(_message.Message):
     LAST_ACCESS_FIELD_NUMBER: _ClassVar[int]
     LAST_UPDATE_FIELD_NUMBER: _ClassVar[int]
     BYTES_LIMIT_FIELD_NUMBER: _ClassVar[int]
+    ROWS_READ_FIELD_NUMBER: _ClassVar[int]
+    ROWS_WRITTEN_FIELD_NUMBER: _ClassVar[int]
     map_id: int
     rows: int
     bytes: int
@@ -1520,7 +1522,9 @@ class MapPart(_message.Message):
     last_access: int
     last_update: int
     bytes_limit: int
-    def __init__(self, map_id: _Optional[int] = ..., rows: _Optional[int] = ..., bytes: _Optional[int] = ..., backup_rows: _Optional[int] = ..., backup_bytes: _Optional[int] = ..., gets: _Optional[int] = ..., misses: _Optional[int] = ..., puts: _Optional[int] = ..., removes: _Optional[int] = ..., evictions: _Optional[int] = ..., idle: _Optional[int] = ..., expirations: _Optional[int] = ..., last_access: _Optional[int] = ..., last_update: _Optional[int] = ..., bytes_limit: _Optional[int] = ...) -> None: ...
+    rows_read: int
+    rows_written: int
+    def __init__(self, map_id: _Optional[int] = ..., rows: _Optional[int] = ..., bytes: _Optional[int] = ..., backup_rows: _Optional[int] = ..., backup_bytes: _Optional[int] = ..., gets: _Optional[int] = ..., misses: _Optional[int] = ..., puts: _Optional[int] = ..., removes: _Optional[int] = ..., evictions: _Optional[int] = ..., idle: _Optional[int] = ..., expirations: _Optional[int] = ..., last_access: _Optional[int] = ..., last_update: _Optional[int] = ..., bytes_limit: _Optional[int] = ..., rows_read: _Optional[int] = ..., rows_written: _Optional[int] = ...) -> None: ...
 
 class RunningStatement(_message.Message):
     __slots__ = ("query_id", "text", "state", "started", "rows", "bytes", "serving", "planning", "queued", "user", "pid", "transaction", "job", "waited")

@@ -1,13 +1,14 @@
-"""The counts of one map on one member: requests for entries, and when they came last.
+"""The counts of one map on one member: requests for entries and when they came last, and the rows
+that statements have read.
 
-Only requests by key count (``get``, ``put``, ``remove`` and their kin); statements are counted as
-queries are. The numbers begin at 0 with the process, and are those of the member that served the
-request.
+Requests are those by key (``get``, ``put``, ``remove`` and their kin). The numbers begin at 0 with
+the process, and are those of the member that served the request.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import threading
+from dataclasses import dataclass, field
 
 
 @dataclass(slots=True)
@@ -25,6 +26,20 @@ class MapCounters:
     """Entries that went because nobody used them."""
     last_access: int = 0
     last_update: int = 0
+    looked_up: int = 0
+    """Rows that short statements have read. On the event loop."""
+    _scanned: int = 0
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def scan(self, rows: int) -> None:
+        """Operators have read rows, before their filters. Any thread."""
+        with self._lock:
+            self._scanned += rows
+
+    @property
+    def rows_read(self) -> int:
+        """Rows that statements have read."""
+        return self.looked_up + self._scanned
 
     def get(self, entries: int, misses: int, at: int) -> None:
         self.gets += entries

@@ -95,7 +95,7 @@ class MapStore:
         self.counted = (0, 0)  # see storage.expiring_rows
         self.counters = MapCounters()
         self.accesses: Accesses | None = None  # see member.map_eviction
-        self._latest = self._counted = self.changes = 0  # changes: of rows, so far
+        self._latest = self._counted = self.changes = 0  # changes: of rows, here, so far
         self._statistics: MapStatistics | None = None
 
     @property
@@ -487,7 +487,7 @@ class MapStore:
         self._store_rows(arrived.rows, (begins, row_ends, arrived.origins))
         self._latest = max(self._latest, int(begins.max()), transfer.last_write(ends))
         self.expiring = self.expiring or transfer.expire(ends)
-        self.changes += len(begins)
+        self._counted -= len(begins)  # changes that were made elsewhere
 
     def end_versions(self, arrived: Arrival, low: int) -> None:
         """Let the versions of these keys that exist at ``low`` end where ``arrived`` says."""

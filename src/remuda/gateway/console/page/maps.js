@@ -5,13 +5,17 @@ import { ago, bytes, count, moment, short } from "./format.js";
 import { Herd } from "./members.js";
 import { Rates, spark } from "./rates.js";
 
+// Gets are requests by key. Statements read rows, and both write them.
+const RATES = [["Gets/s", "gets"], ["Rows read/s", "rows_read"], ["Rows written/s", "rows_written"]];
+
 export class MapsView {
   topics = ["maps", "map_parts", "indexes"];
 
   constructor({ store, rest }) {
     this.store = store;
     this.chosen = rest[0] ?? null;
-    this.rates = new Rates(["gets", "puts", "removes"]);
+    this.rates = new Rates(["gets", "rows_read", "rows_written"]);
+    this.timer = setInterval(() => store.plan(), 1000);
     this.summary = h("p", { class: "lede" });
     this.table = new Table([
       { title: "Map", cell: (row) => h("a", { href: `#/maps/${encodeURIComponent(row.name)}` }, row.name),
@@ -21,9 +25,11 @@ export class MapsView {
       { title: "Bytes", number: true, cell: (row) => bytes(row.bytes), sort: (row) => Number(row.bytes) },
       { title: "Backups", number: true, cell: (row) => bytes(row.backup_bytes), sort: (row) => Number(row.backup_bytes) },
       { title: "Indexes", number: true, cell: (row) => count(this.indexes(row.name).length) },
-      { title: "Reads/s", number: true, cell: (row) => short(this.rates.of(row.id, "gets")), sort: (row) => this.rates.of(row.id, "gets") },
-      { title: "Writes/s", number: true, cell: (row) => short(this.writes(row.id)), sort: (row) => this.writes(row.id) },
-      { title: "Last minute", cell: (row) => spark(this.rates.line(row.id)), same: (row) => this.rates.at(row.id) },
+      ...RATES.map(([title, name]) => ({ title, number: true, cell: (row) => short(this.rates.of(row.id, name)),
+        sort: (row) => this.rates.of(row.id, name) })),
+      { title: "Last minute", number: true, cell: (row) => spark(this.rates.line(row.id)), same: (row) => this.rates.at(row.id),
+        sort: (row) => this.rates.sum(row.id) },
+      { title: "Time to live", number: true, cell: (row) => ttl(row) },
       { title: "Last write", number: true, cell: (row) => ago(row.last_update), sort: (row) => row.last_update },
       { title: "Options", class: "text", cell: (row) => row.options ?? "" },
     ], { caption: "Maps", sort: 2, descending: true, empty: "There are no maps yet.",
@@ -39,6 +45,8 @@ export class MapsView {
       { title: "Share", cell: (row) => bar(row), same: (row) => `${row.rows} ${row.most}` },
       { title: "Bytes", number: true, cell: (row) => bytes(row.bytes) },
       { title: "Backup entries", number: true, cell: (row) => count(row.backup_rows) },
+      { title: "Rows read", number: true, cell: (row) => short(row.rows_read) },
+      { title: "Rows written", number: true, cell: (row) => short(row.rows_written) },
       { title: "Gets", number: true, cell: (row) => short(row.gets) },
       { title: "Misses", number: true, cell: (row) => short(row.misses) },
       { title: "Puts", number: true, cell: (row) => short(row.puts) },
@@ -59,12 +67,12 @@ export class MapsView {
     h("header", {}, h("h3", {}, "Indexes")), this.found.element);
   }
 
-  indexes(name) {
-    return this.store.rows("indexes").filter((index) => index.map === name);
+  close() {
+    clearInterval(this.timer);
   }
 
-  writes(key) {
-    return this.rates.of(key, "puts") + this.rates.of(key, "removes");
+  indexes(name) {
+    return this.store.rows("indexes").filter((index) => index.map === name);
   }
 
   render() {
@@ -94,6 +102,11 @@ export class MapsView {
     this.parts.update(parts.map((part) => ({ ...part, most })));
     this.found.update(this.indexes(row.name));
   }
+}
+
+// The option is written as an interval.
+function ttl(row) {
+  return /(?:^|, )ttl = '?([^',]+)/.exec(row.options ?? "")?.[1] ?? "–";
 }
 
 function bar(row) {

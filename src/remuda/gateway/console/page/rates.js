@@ -3,17 +3,22 @@
 import { svg } from "./dom.js";
 
 const KEPT = 30;
+// The gateway tells of counters when they change. After this time without a word they have not.
+const QUIET = 5000;
 
 export class Rates {
   constructor(names) {
     this.names = names;
     this.known = new Map();
     this.heard = null;
+    this.looked = 0;
   }
 
-  look(rows, heard) {
-    if (heard === this.heard || heard === undefined) return;
-    this.heard = heard;
+  look(rows, told) {
+    const quiet = told === this.heard && performance.now() - this.looked > QUIET;
+    if (told === undefined || (told === this.heard && !quiet)) return;
+    this.heard = told;
+    const heard = this.looked = quiet ? performance.now() : told;
     for (const row of rows) {
       const before = this.known.get(row.id);
       const now = { at: heard, line: before?.line ?? [], rate: {} };
@@ -32,6 +37,10 @@ export class Rates {
 
   of(key, name) {
     return this.known.get(key)?.rate[name] ?? 0;
+  }
+
+  sum(key) {
+    return this.line(key).at(-1) ?? 0;
   }
 
   line(key) {
