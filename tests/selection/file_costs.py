@@ -1,7 +1,8 @@
 """Seconds that each test file takes: long files start first, and a near run stays within seconds.
 
-``costs.txt`` holds the files of a second and more. ``./run test --costs`` writes it anew from the
-run; a file that is missing there counts as a short one, so nobody has to keep the list complete.
+``./run test --costs`` writes ``costs.txt`` anew from the run. Nobody has to keep the list complete:
+a file that is missing there is new. It starts early, in case it is long, for a long file that
+starts last keeps one process busy after the others have ended. A near run takes it for a short one.
 """
 
 from __future__ import annotations
@@ -11,8 +12,9 @@ from pathlib import Path
 
 COSTS = Path(__file__).with_name("costs.txt")
 SHORT = 0.3
-"""Seconds of a file that the list does not name."""
-LISTED_FROM = 1.0
+"""Seconds of a new file in a near run."""
+LONG = 10.0
+"""Seconds of a new file in the order of a run."""
 
 
 def file_of(nodeid: str) -> str:
@@ -29,7 +31,5 @@ def write_costs(seconds: Mapping[str, float]) -> None:
     root = COSTS.parents[2]
     costs = {name: cost for name, cost in read_costs().items() if (root / name).exists()}
     costs |= seconds
-    listed = sorted(
-        ((cost, name) for name, cost in costs.items() if cost >= LISTED_FROM), reverse=True
-    )
+    listed = sorted(((cost, name) for name, cost in costs.items()), reverse=True)
     COSTS.write_text("".join(f"{cost:7.1f} {name}\n" for cost, name in listed), encoding="utf-8")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from file_costs import SHORT, file_of, read_costs
+from file_costs import LONG, file_of, read_costs
 from xdist.scheduler import LoadScopeScheduling
 
 ONE_PROCESS = ("tests/spark/",)
@@ -43,7 +43,7 @@ class FilesTogether(LoadScopeScheduling):
             files.setdefault(self._split_scope(nodeid), set()).add(file_of(nodeid))
         costs = read_costs()
         seconds = {
-            scope: sum(costs.get(name, SHORT) for name in names) for scope, names in files.items()
+            scope: sum(costs.get(name, LONG) for name in names) for scope, names in files.items()
         }
         for scope in sorted(files, key=lambda scope: -seconds[scope]):
             self.workqueue[scope] = {}
