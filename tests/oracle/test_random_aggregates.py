@@ -14,7 +14,7 @@ import pytest
 
 pytestmark = pytest.mark.cluster
 
-QUERIES = int(os.environ.get("REMUDA_ORACLE_AGGREGATES", "72"))
+QUERIES = int(os.environ.get("REMUDA_ORACLE_AGGREGATES", "36"))
 SOAK_QUERIES = int(os.environ.get("REMUDA_ORACLE_SOAK_QUERIES", "4000"))
 SEED = int(os.environ.get("REMUDA_ORACLE_SEED", "1"))
 ROWS = 400

@@ -16,7 +16,7 @@ from oracle_generator import Generator, Query
 
 pytestmark = pytest.mark.cluster
 
-QUERIES = int(os.environ.get("REMUDA_ORACLE_QUERIES", "72"))
+QUERIES = int(os.environ.get("REMUDA_ORACLE_QUERIES", "36"))
 SOAK_QUERIES = int(os.environ.get("REMUDA_ORACLE_SOAK_QUERIES", "4000"))
 
 

@@ -16,7 +16,7 @@ from oracle_sets import OPERATIONS, SetGenerator
 
 pytestmark = pytest.mark.cluster
 
-QUERIES = int(os.environ.get("REMUDA_ORACLE_QUERIES", "80")) // 2
+QUERIES = int(os.environ.get("REMUDA_ORACLE_QUERIES", "40")) // 2
 SOAK_QUERIES = int(os.environ.get("REMUDA_ORACLE_SOAK_QUERIES", "4000"))
 
 

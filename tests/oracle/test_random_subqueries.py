@@ -17,7 +17,7 @@ from oracle_subqueries import SubqueryGenerator
 
 pytestmark = pytest.mark.cluster
 
-QUERIES = int(os.environ.get("REMUDA_ORACLE_QUERIES", "48"))
+QUERIES = int(os.environ.get("REMUDA_ORACLE_QUERIES", "24"))
 SOAK_QUERIES = int(os.environ.get("REMUDA_ORACLE_SOAK_QUERIES", "4000"))
 
 

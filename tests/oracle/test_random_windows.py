@@ -17,7 +17,7 @@ import remuda
 
 pytestmark = pytest.mark.cluster
 
-QUERIES = int(os.environ.get("REMUDA_ORACLE_QUERIES", "240")) // 4
+QUERIES = int(os.environ.get("REMUDA_ORACLE_QUERIES", "120")) // 4
 SOAK_QUERIES = int(os.environ.get("REMUDA_ORACLE_SOAK_QUERIES", "4000"))
 SEED = int(os.environ.get("REMUDA_ORACLE_SEED", "1"))
 

@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
+from seeds import seeds
 
 from remuda.datatypes.sql import BOOLEAN
 from remuda.plan import logical as lg
@@ -551,7 +552,7 @@ def _rows(rows: list[Row], output: Sequence[Any]) -> Counter[tuple[Any, ...]]:
     return Counter(tuple(row[c.id] for c in output) for row in rows)
 
 
-@pytest.mark.parametrize("seed", range(400))
+@pytest.mark.parametrize("seed", seeds(100, 400))
 def test_plans_mean_what_queries_mean(plans: Any, seed: int) -> None:
     maker = Maker(plans, seed)
     query = maker.relation(maker.random.randrange(1, 5))
@@ -566,7 +567,7 @@ def test_plans_mean_what_queries_mean(plans: Any, seed: int) -> None:
         assert members > 1 or len(plan.fragments) == 1
 
 
-@pytest.mark.parametrize("seed", range(200))
+@pytest.mark.parametrize("seed", seeds(50, 200))
 def test_perturbed_plans_mean_the_same(plans: Any, seed: int) -> None:
     """Whatever plan is picked; and a sub-plan that is there twice may be computed once."""
     maker = Maker(plans, seed)

@@ -44,7 +44,7 @@ def run(
 
 def test_definitions_commit_with_their_rows_or_not_at_all() -> None:
     ends: Counter[str] = Counter()
-    for seed in (0, 3):
+    for seed in (16, 19):
         ends.update(run(seed).ends)
     assert ends["makers well"] > 20, ends
     assert ends["swappers well"] > 20, ends
@@ -72,7 +72,7 @@ def test_definitions_commit_with_their_rows_in_many_storms() -> None:
 def commits_are_not_noted(patch: Patch) -> int:
     """An answer is lost, and the second edit finds the names of the first one."""
     patch.setattr(Catalog, "deciding", lambda self, *_: self)
-    return 0
+    return 7
 
 
 def edits_of_an_older_catalog_are_made(patch: Patch) -> int:
@@ -99,7 +99,7 @@ def the_coordinator_leaves_maps_of_lost_members(patch: Patch) -> int:
         return is_left(self, schema) and schema.name.split(" ")[1] == str(self._core.number)
 
     patch.setattr(TransactionDefinitions, "_is_left", own_only)
-    return 0
+    return 28
 
 
 def rollback_to_keeps_definitions(patch: Patch) -> int:

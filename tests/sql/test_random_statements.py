@@ -21,7 +21,7 @@ from typed_statements import TypedStatements
 from wide_statements import WideStatements
 
 SEED = 20_261_122
-IN_DEFAULT_RUN = 300
+IN_DEFAULT_RUN = 200
 IN_SOAK = 1_000_000
 PER_CLUSTER = 25_000
 """After so many, statements of definitions have changed what the others may meet."""

@@ -17,7 +17,7 @@ from remuda.transaction.recovered_parts import RecoveredParts
 from remuda.transaction.states import CATALOG, State
 
 Patch = pytest.MonkeyPatch
-SEEDS = 150
+SEEDS = 50
 MUTANT_SEEDS = 1500
 
 
@@ -38,7 +38,7 @@ def test_rows_and_definitions_commit_together() -> None:
 @pytest.mark.soak
 @pytest.mark.timeout(3600)
 def test_many_seeds() -> None:
-    for seed in range(10_000, 25_000):
+    for seed in range(SEEDS, 15_000):
         run(seed, ClusterWithCatalog)
 
 

@@ -14,7 +14,7 @@ from remuda.transaction.near import Near
 from remuda.transaction.parts import Parts
 from remuda.transaction.states import State, TransactionId
 
-SEEDS = 200
+SEEDS = 60
 MUTANT_SEEDS = 600
 
 
@@ -33,7 +33,7 @@ def test_seeds() -> None:
 @pytest.mark.soak
 @pytest.mark.timeout(3600)
 def test_many_seeds() -> None:
-    for seed in range(1000, 11_000):
+    for seed in range(SEEDS, 10_000):
         run(seed)
 
 

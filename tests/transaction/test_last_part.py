@@ -26,7 +26,7 @@ from remuda.transaction.parts import Parts
 from remuda.transaction.states import State
 
 Patch = pytest.MonkeyPatch
-SEEDS = 20
+SEEDS = 10
 SHELL_SEEDS = 4
 CLOCKS_DIFFER = 2004
 """A reader beside two single writes sees the later one alone (docs/transactions.md)."""
@@ -81,14 +81,14 @@ def test_members_keep_every_promise(seed: int) -> None:
 @pytest.mark.timeout(3600)
 @pytest.mark.parametrize("cluster", CLUSTERS)
 def test_machines_keep_every_promise_in_many_runs(cluster: type[Cluster]) -> None:
-    for seed in range(1_000, 2_100):
+    for seed in range(SEEDS, 1_100):
         run_machines(seed, cluster)
 
 
 @pytest.mark.soak
 @pytest.mark.timeout(3600)
 def test_members_keep_every_promise_in_many_runs() -> None:
-    for seed in range(1_000, 3_000):
+    for seed in range(SHELL_SEEDS, 2_000):
         run(seed, ClusterOfPairs)
 
 

@@ -16,7 +16,7 @@ from remuda.storage.log.reader import Entry
 from remuda.storage.log.replay import PartCommit, Replay, ToCut, ToMoment, find_cut
 from remuda.transaction.parts import Address
 
-SEEDS = 200
+SEEDS = 60
 
 
 def part_id(address: Address) -> log.PartId:
@@ -110,6 +110,17 @@ def test_cuts_are_replayed_from_records() -> None:
     assert compared > SEEDS * 10
     assert cuts > SEEDS
     assert transactions > 10 * SEEDS
+
+
+@pytest.mark.soak
+def test_cuts_of_many_runs_are_replayed_from_records() -> None:
+    for seed in range(SEEDS, 10_000):
+        cluster = run(seed, ClusterWithCuts)
+        assert isinstance(cluster, ClusterWithCuts)
+        earlier = None
+        for found in cluster.cuts.restorable:
+            check(cluster, found, earlier)
+            earlier = found
 
 
 def test_a_moment_that_the_log_does_not_reach_is_refused() -> None:

@@ -13,7 +13,7 @@ from remuda.errors import OutOfMemory
 from remuda.transaction import states as tx
 from remuda.transaction.parts import Parts
 
-SEEDS = 100
+SEEDS = 40
 MUTANT_SEEDS = 600
 NO_ROOM = OutOfMemory("no room")
 
@@ -41,7 +41,7 @@ def test_refused_transactions_leave_nothing() -> None:
 @pytest.mark.soak
 @pytest.mark.timeout(3600)
 def test_many_refused_transactions() -> None:
-    for seed in range(1000, 11_000):
+    for seed in range(SEEDS, 10_000):
         run(seed, FullBackups)
 
 

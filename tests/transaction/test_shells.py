@@ -18,7 +18,7 @@ from remuda.transaction.near import Near
 from remuda.transaction.parts import Parts
 from remuda.transaction.states import TransactionId
 
-SEEDS = 8
+SEEDS = 4
 CAUGHT_WITHIN = 200
 
 

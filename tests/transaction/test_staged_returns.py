@@ -12,7 +12,7 @@ from cluster_of_staged_returns import Returns, simulate
 from remuda.member.commits.commits_in_doubt import CommitsInDoubt
 from remuda.transaction import staged_commit as tx
 
-SEEDS = 900
+SEEDS = 300
 MUTANT_SEEDS = 4000
 
 

@@ -16,7 +16,7 @@ from remuda.transaction.near import Near
 from remuda.transaction.parts import Parts
 from remuda.transaction.states import State, TransactionId
 
-SEEDS = 300
+SEEDS = 100
 MUTANT_SEEDS = 1500
 T = TransactionId(100, near=9)
 
@@ -35,7 +35,7 @@ def test_what_comes_back_is_settled_with_the_others() -> None:
 @pytest.mark.soak
 @pytest.mark.timeout(3600)
 def test_many_seeds() -> None:
-    for seed in range(10_000, 30_000):
+    for seed in range(SEEDS, 20_000):
         run(seed, ReturningCluster)
 
 

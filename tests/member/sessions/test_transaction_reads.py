@@ -87,7 +87,7 @@ SELECT name FROM items WHERE id = (SELECT max(item) FROM lines)
 WAYS = (
     "Scan items", "Key lookup items", "Index scan items", "Lookup join",
 )  # fmt: skip
-SEEDS = 6
+SEEDS = 3
 SPREAD = 4.0
 VARIANTS = [
     pytest.param(1, {}, id="one"),

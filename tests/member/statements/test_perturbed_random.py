@@ -29,7 +29,7 @@ from oracle_subqueries import SubqueryGenerator
 
 pytestmark = pytest.mark.cluster
 
-QUERIES = int(os.environ.get("REMUDA_ORACLE_QUERIES", "400")) // 4
+QUERIES = int(os.environ.get("REMUDA_ORACLE_QUERIES", "200")) // 4
 SOAK_QUERIES = int(os.environ.get("REMUDA_ORACLE_SOAK_QUERIES", "4000"))
 MORE_QUERIES = 3 * QUERIES
 """At most, while an operator that must be seen has not been: merge joins are in one plan of 100."""
