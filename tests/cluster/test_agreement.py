@@ -44,8 +44,9 @@ def test_a_seed_replays() -> None:
 # --- mutations ----------------------------------------------------------------------------------
 
 
-def caught(world: type[World] = World) -> bool:
-    for seed in range(MUTANT_SEEDS):
+def caught(world: type[World] = World, first: int = 0) -> bool:
+    """``first``: a seed that is known to show what is wrong; then others are tried."""
+    for seed in (first, *range(MUTANT_SEEDS)):
         try:
             run(seed, world)
         except (Violation, AssertionError):
@@ -69,13 +70,13 @@ def test_half_as_a_majority_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_answering_heartbeats_of_an_old_view_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Agreement, "answers", True)
     monkeypatch.setattr(Agreement, "_on_view_of", lambda self, sender, view: [])
-    assert caught()
+    assert caught(first=26)
 
 
 def test_a_lease_from_the_arrival_of_answers_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     keep = Lease.until
     monkeypatch.setattr(Lease, "until", lambda self, now: keep(self, now) + LEASE)
-    assert caught()
+    assert caught(first=11)
 
 
 def test_a_view_with_joiners_that_nobody_met_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -105,7 +106,7 @@ def test_a_meeting_of_another_incarnation_is_caught(monkeypatch: pytest.MonkeyPa
         return taken
 
     monkeypatch.setattr(Joiners, "asked", asked_by_address)
-    assert caught()
+    assert caught(first=27)
 
 
 def test_a_meeting_by_a_minority_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -217,7 +217,7 @@ def test_parts_that_others_may_write_meanwhile_are_caught(monkeypatch: Patch) ->
         return begun
 
     monkeypatch.setattr(AskedLast, "begin", begin)
-    assert caught_in_shells()
+    assert caught_in_shells(5)
 
 
 # --- single steps ---------------------------------------------------------------------------------

@@ -74,7 +74,7 @@ def test_writes_that_ignore_the_scans_of_others_are_caught(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(PendingParts, "scans_of", lambda *_: iter(()))
-    assert caught(344)
+    assert caught(10)
 
 
 def test_locks_that_are_not_held_are_caught(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -104,7 +104,7 @@ def test_a_primary_before_its_backups_is_caught(monkeypatch: pytest.MonkeyPatch)
         return out
 
     monkeypatch.setattr(Parts, "prepared_here", prepared_here)
-    assert caught()
+    assert caught(19)
 
 
 def test_a_put_that_is_visible_before_its_backup_has_it_is_caught(
@@ -180,7 +180,7 @@ def test_a_view_that_wakes_nobody_is_caught(monkeypatch: pytest.MonkeyPatch) -> 
         Parts, "on_layout", lambda self, layout: setattr(self, "layout", layout) or []
     )
     monkeypatch.setattr(Parts, "on_tick", lambda *_: [])
-    assert caught(4)
+    assert caught(5)
 
 
 @pytest.mark.parametrize("waits", ["nobody", "for the key", "for the map", "for any part"])

@@ -39,9 +39,10 @@ def test_many_seeds() -> None:
         run(seed, ReturningCluster)
 
 
-def caught() -> None:
+def caught(first: int = 0) -> None:
+    """``first``: a seed that is known to show what is wrong; then others are tried."""
     with pytest.raises((Violation, AssertionError)):
-        for seed in range(MUTANT_SEEDS):
+        for seed in (first, *range(MUTANT_SEEDS)):
             run(seed, ReturningCluster)
 
 
@@ -64,7 +65,7 @@ def test_a_transaction_that_the_majority_has_rolled_back_commits(
         return [*out, *self._end(address, self._parts[address], given.timestamp)]
 
     monkeypatch.setattr(Parts, "take", trusting)
-    caught()
+    caught(29)
 
 
 def test_ends_that_do_not_come_back(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -76,7 +77,7 @@ def test_ends_that_do_not_come_back(monkeypatch: pytest.MonkeyPatch) -> None:
             each for each in given(self, partitions) if each.state is State.PREPARED
         ],
     )
-    caught()
+    caught(328)
 
 
 def test_what_was_prepared_does_not_come_back(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -88,7 +89,7 @@ def test_what_was_prepared_does_not_come_back(monkeypatch: pytest.MonkeyPatch) -
             each for each in given(self, partitions) if each.state is not State.PREPARED
         ],
     )
-    caught()
+    caught(387)
 
 
 def layout(number: int, *, away: frozenset[int]) -> ViewOfCopies:
