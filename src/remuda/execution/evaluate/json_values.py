@@ -23,6 +23,7 @@ from remuda.errors import (
     InvalidText,
     NullNotAllowed,
 )
+from remuda.execution.evaluate.json_assignment import json_assignment
 from remuda.execution.evaluate.json_paths import PATH_FUNCTIONS, PATH_TEXT
 from remuda.execution.evaluate.kernel import Kernel
 from remuda.execution.evaluate.lists import OwnNulls, by_row, strict_by_row
@@ -494,6 +495,7 @@ OWN_JSON: dict[str, Callable[[Call], OwnNulls]] = {
     "jsonb_build_array": _build_array,
     "jsonb_build_object": _build_object,
     "jsonb_set_lax": _set_lax,
+    "json_assigned": json_assignment,
 }
 JSON_JOIN = _change(_joined, (0, 1))
 JSON_MINUS = _change(_without)

@@ -116,6 +116,7 @@ INTERNAL: Final = (
         }
     )
     | function_arrays.INTERNAL
+    | function_json.INTERNAL
     | function_session_zone.INTERNAL
     | function_privileges.INTERNAL
 )

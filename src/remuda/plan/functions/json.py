@@ -100,6 +100,8 @@ FUNCTIONS: Final = (
                    fixed(JSON, JSON, TEXTS, JSON, BOOLEAN, VARCHAR, optional=2), _NEVER,
                    raises=True, summary="as jsonb_set; for a NULL use_json_null, delete_key, "
                    "return_target or raise_exception"),
+    ScalarFunction("json_assigned", fixed(JSON, JSON, TEXTS, JSON, BOOLEAN), _NEVER,
+                   "json, subscripts, new value, an array where there was none", raises=True),
     ScalarFunction("jsonb_insert", fixed(JSON, JSON, TEXTS, JSON, BOOLEAN, optional=1), raises=True,
                    summary="json, path, new value, after the place (false)"),
     ScalarFunction("to_jsonb", _one_anything, summary="any value as JSON"),
@@ -151,4 +153,5 @@ ALIASES: Final[dict[str, str]] = {
     "jsonb_delete_path": "#-",
 }
 
+INTERNAL: Final = frozenset({"json_assigned"})
 OPERATORS: Final = frozenset({"@?", "@@", "->", "->>", "#>", "#>>", "#-", "?", "?|", "?&"})

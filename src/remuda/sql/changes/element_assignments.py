@@ -6,11 +6,13 @@ from __future__ import annotations
 from typing import Final
 
 from remuda.datatypes.coercion import is_assignable
-from remuda.datatypes.sql import INTEGER, JSON, VARCHAR, array
+from remuda.datatypes.sql import BOOLEAN, INTEGER, JSON, VARCHAR, array
 from remuda.datatypes.texts.text import type_name
 from remuda.errors import TypeMismatch
 from remuda.plan.expression import Call, Expression, Literal
+from remuda.sql.expressions.conversion import is_untyped
 from remuda.sql.expressions.expressions import ExpressionBinder, register_call
+from remuda.sql.expressions.nested import json_subscript
 from remuda.sql.trees import ast
 
 SET_ELEMENT: Final = " set element"
@@ -41,9 +43,14 @@ def _bind(binder: ExpressionBinder, node: ast.Call) -> Expression:
             "an assignment to a slice", value_node, hint="Assign the whole array."
         )
     if old.type == JSON:
-        parts = [convert.explicit(binder.bind(part), VARCHAR, part) for part in path]
+        places = [json_subscript(binder, part) for part in path]
+        steps = [
+            convert.explicit(place, VARCHAR, part) for place, part in zip(places, path, strict=True)
+        ]
         value = convert.implicit(binder.bind(value_node), JSON, value_node, "the assigned value")
-        return _with_member(binder, old, parts, value)
+        counted = not is_untyped(places[0]) and places[0].type.is_integer
+        subscripts = Call(array(VARCHAR), "array", tuple(steps))
+        return Call(JSON, "json_assigned", (old, subscripts, value, Literal(BOOLEAN, counted)))
     element = old.type.element
     if element is None:
         raise context.error(
@@ -69,19 +76,6 @@ def _bind(binder: ExpressionBinder, node: ast.Call) -> Expression:
         )
     stored = convert.assigned(value, element, value_node, "the element")
     return Call(array(element), "set_element", (old, index, stored))
-
-
-def _with_member(
-    binder: ExpressionBinder, old: Expression, path: list[Expression], value: Expression
-) -> Expression:
-    """JSON with ``value`` at ``path``; objects on the way that are missing are made."""
-    convert = binder.convert
-    first = convert.call("array", path[:1], [None], None)
-    if len(path) > 1:
-        inner = convert.call("#>", [old, first], [None, None], None)
-        value = _with_member(binder, inner, path[1:], value)
-    filled = Call(JSON, "coalesce", (old, Literal(JSON, "{}")))
-    return convert.call("jsonb_set", [filled, first, value], [None] * 3, None)
 
 
 register_call(SET_ELEMENT, _bind)

@@ -82,20 +82,25 @@ def fields_null(value: Expression, negated: bool) -> Expression:
 # --- parts -------------------------------------------------------------------------------------
 
 
+def json_subscript(binder: ExpressionBinder, part: ast.Node) -> Expression:
+    """A text or a whole number, perhaps untyped still. Raises TypeMismatch."""
+    place = binder.bind(part)
+    if is_untyped(place) or place.type.is_text or place.type.is_integer:
+        return place
+    raise binder.context.error(
+        TypeMismatch,
+        f"subscript type {type_name(place.type)} is not supported",
+        part,
+        hint="jsonb subscript must be coercible to either integer or text.",
+    )
+
+
 def _json_subscript(
     binder: ExpressionBinder, operand: Expression, part: ast.Node, node: ast.Bracket
 ) -> Expression:
     """A path of one step, as in PostgreSQL: a text counts in arrays, a number names a field of an
     object, and a scalar has no parts."""
-    place = binder.bind(part)
-    if not (is_untyped(place) or place.type.is_text or place.type.is_integer):
-        raise binder.context.error(
-            TypeMismatch,
-            f"subscript type {type_name(place.type)} is not supported",
-            part,
-            hint="jsonb subscript must be coercible to either integer or text.",
-        )
-    step = binder.convert.explicit(place, VARCHAR, part)
+    step = binder.convert.explicit(json_subscript(binder, part), VARCHAR, part)
     path = Call(array(VARCHAR), "array", (step,))
     return binder.convert.call("#>", [operand, path], [node.operand, part], node)
 

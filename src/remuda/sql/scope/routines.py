@@ -22,7 +22,8 @@ _NO_NAMES: Final = frozenset(
     {
         "add_interval", "all_of", "any_of", "array", "array_slice", "backend_pid", "cast_in_zone",
         "check_length", "coalesce", "current_date", "current_timestamp", "field", "greatest",
-        "has_privilege", "interval_fields", "iso_in_zone", "jsonpath", "least", "lookup",
+        "has_privilege", "interval_fields", "iso_in_zone", "json_assigned", "jsonpath", "least",
+        "lookup",
         "lookup_each", "move_in_zone", "named_object", "nullif", "round_fraction", "row",
         "row_count", "sampled", "session_setting", "set_element", "single_row", "subscript",
         "substring_regex", "substring_similar", "to_char_in_zone", "to_timestamp_in_zone", "trim",
