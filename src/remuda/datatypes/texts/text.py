@@ -91,8 +91,14 @@ def check_length(text: str, target: SqlType) -> str:
     if target.length is None or len(text) <= target.length:
         return text
     if text[target.length :].strip(" "):
-        raise StringTooLong(f"value too long for type {type_name(target)}")
+        raise too_long(target)
     return text[: target.length]
+
+
+def too_long(target: SqlType) -> StringTooLong:
+    """In PostgreSQL's words, for which programs search."""
+    name = "character" if target.kind is Kind.CHAR else "character varying"
+    return StringTooLong(f"value too long for type {name}({target.length})")
 
 
 def rescale(unscaled: int, from_scale: int, to_scale: int) -> int:

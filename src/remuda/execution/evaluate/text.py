@@ -11,13 +11,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from remuda.datatypes.sql import Kind
-from remuda.datatypes.texts.text import type_name
+from remuda.datatypes.texts.text import too_long
 from remuda.errors import (
     InputError,
     InvalidEscape,
     InvalidSubstring,
     LimitExceeded,
-    StringTooLong,
 )
 from remuda.execution.evaluate.kernel import Kernel
 from remuda.execution.evaluate.numbers import Value
@@ -248,7 +247,7 @@ def _check_length(call: Call) -> Kernel:
             return texts
         rest = pc.utf8_slice_codeunits(texts, limit)
         if pc.max(pc.utf8_length(pc.utf8_rtrim(rest, characters=" "))).as_py():
-            raise StringTooLong(f"value too long for type {type_name(call.type)}")
+            raise too_long(call.type)
         return pc.utf8_slice_codeunits(texts, 0, limit)
 
     return kernel

@@ -109,7 +109,7 @@ class Sessions:
 
     def _set(self, statement: Statement, tree: SetTree) -> Changed:
         session = statement.session
-        tag = "RESET" if tree.value is None else "SET"
+        tag = tree.tag
         if tree.name is None:
             return session.reset(), tag
         setting = setting_of(tree.name)

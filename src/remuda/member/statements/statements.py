@@ -442,7 +442,7 @@ class Statements(Wing):
     async def _change_session(self, statement: Statement, tree: SessionTree) -> None:
         tree = self._core.access.as_login(statement.user, tree)
         if isinstance(tree, SetTree) and self._transactions.set(statement, tree):
-            self._session_changed(statement, None, "SET" if tree.value is not None else "RESET")
+            self._session_changed(statement, None, tree.tag)
             return
         outside = replace(statement, session=statement.sent)
         session, tag = await self._sessions.changed(outside, tree)

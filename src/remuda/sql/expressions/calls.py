@@ -5,12 +5,20 @@ from __future__ import annotations
 from typing import Final
 
 from remuda.datatypes.sql import (
+    BIGINT,
+    BOOLEAN,
+    BYTEA,
     DATE,
     DOUBLE,
     FRACTION_MAX,
+    INTEGER,
+    JSON,
+    REAL,
+    SMALLINT,
     TIME,
     TIMESTAMP,
     TIMESTAMPTZ,
+    UUID,
     VARCHAR,
     Kind,
     SqlType,
@@ -21,6 +29,7 @@ from remuda.errors import (
     AmbiguousFunction,
     GroupingError,
     InvalidParameterValue,
+    NotSupported,
     SqlSyntaxError,
     UndefinedFunction,
     WrongObjectType,
@@ -36,7 +45,12 @@ from remuda.plan.functions.catalog import (
     callable_names,
     extract_signature,
 )
-from remuda.plan.functions.datetime_fields import EXTRACT_FIELDS, TIME_FIELDS, TRUNC_FIELDS
+from remuda.plan.functions.datetime_fields import (
+    EXTRACT_FIELDS,
+    TIME_FIELDS,
+    TRUNC_FIELDS,
+    ZONE_FIELDS,
+)
 from remuda.plan.functions.set_functions import SET_FUNCTIONS
 from remuda.sql.expressions.aggregates import call_inside
 from remuda.sql.expressions.conversion import Converter, is_untyped
@@ -51,11 +65,28 @@ from remuda.sql.expressions.hypothetical import hypothetical
 from remuda.sql.expressions.intervals import make_interval
 from remuda.sql.expressions.nested import at_time_zone
 from remuda.sql.expressions.row_values import row_value
+from remuda.sql.expressions.variadic import variadic_call
 from remuda.sql.scope.context import Context
 from remuda.sql.text.suggest import did_you_mean
 from remuda.sql.trees import ast
 
 _NOT_CALLABLE: Final = OPERATORS | INTERNAL
+_TYPES_AS_FUNCTIONS: Final = {
+    "bool": BOOLEAN,
+    "bytea": BYTEA,
+    "float4": REAL,
+    "float8": DOUBLE,
+    "int2": SMALLINT,
+    "int4": INTEGER,
+    "int8": BIGINT,
+    "json": JSON,
+    "jsonb": JSON,
+    "text": VARCHAR,
+    "timestamptz": TIMESTAMPTZ,
+    "uuid": UUID,
+    "varchar": VARCHAR,
+}
+"""Types whose name with one argument is a cast, where no function has the name."""
 
 
 def function_name(node: ast.Node) -> str:
@@ -102,8 +133,13 @@ def _call(binder: ExpressionBinder, node: ast.Call) -> Expression:
         )
     if name in CALL_HANDLERS:
         return CALL_HANDLERS[name](binder, node)
+    if node.expressions and isinstance(node.expressions[-1], ast.Variadic):
+        return variadic_call(binder, name, node)
     catalog_name = ALIASES.get(name, name)
     if catalog_name not in SCALAR_FUNCTIONS or name in _NOT_CALLABLE:
+        if name in _TYPES_AS_FUNCTIONS and len(node.expressions) == 1:
+            (operand,) = node.expressions
+            return binder.convert.explicit(binder.bind(operand), _TYPES_AS_FUNCTIONS[name], node)
         raise _undefined(binder, node, name)
     if catalog_name == "make_interval":
         return make_interval(binder, node)
@@ -244,10 +280,20 @@ def _field_literal(binder: ExpressionBinder, node: ast.Call, name: str, most: in
     return str(field.this).lower()
 
 
-_FIELD_ALIASES: Final = {"years": "year", "months": "month", "days": "day", "hours": "hour",
-    "minutes": "minute", "seconds": "second", "weeks": "week", "quarters": "quarter",
-    "millisecond": "milliseconds", "microsecond": "microseconds", "dayofweek": "dow",
-    "dayofyear": "doy"}  # fmt: skip
+_FIELD_NAMES: Final = """
+millennium mil millennia mils; century c cent centuries; decade dec decades decs
+year y years yr yrs; quarter quarters qtr; month mon months mons; week w weeks; day d days
+hour h hours hr hrs; minute m minutes min mins; second s seconds sec secs
+milliseconds millisecond ms msec msecs msecond mseconds
+microseconds microsecond us usec usecs usecond useconds
+julian j jd; dow dayofweek; doy dayofyear; timezone_hour timezone_h; timezone_minute timezone_m
+"""
+_FIELD_ALIASES: Final = {
+    other: name
+    for name, *others in map(str.split, _FIELD_NAMES.strip().replace("\n", ";").split(";"))
+    for other in others
+}
+"""PostgreSQL's other names of the fields of dates and times."""
 
 
 def _extract_call(
@@ -262,15 +308,16 @@ def _extract_call(
         operand = binder.convert.explicit(operand, TIMESTAMP, source)
     signature = extract_signature(name, operand.type)
     if signature is None:
-        if name not in EXTRACT_FIELDS:
+        if name not in (*EXTRACT_FIELDS, *ZONE_FIELDS):
             raise binder.context.error(
                 InvalidParameterValue,
                 f'unit "{name}" is not recognized',
                 source,
                 did_you_mean(name, EXTRACT_FIELDS) or "Units: " + ", ".join(EXTRACT_FIELDS) + ".",
             )
-        raise binder.context.unsupported(
-            f"{name} of type {type_name(operand.type)}",
+        raise binder.context.error(
+            NotSupported,
+            f'unit "{name}" not supported for type {type_name(operand.type)}',
             source,
             hint="Cast the value to a TIMESTAMP, DATE, TIME or INTERVAL.",
         )

@@ -227,7 +227,7 @@ class SessionParser(TokenReader):
         position = self.position()
         if self.accept("all"):
             self.end()
-            return SetTree(None, position, None)
+            return SetTree(None, position, None, tag="RESET")
         if self.accept("time", "zone"):
             name = Name("timezone", position)
         elif self.accept("session", "authorization"):
@@ -235,7 +235,7 @@ class SessionParser(TokenReader):
         else:
             name = self._setting_name()
         self.end()
-        return SetTree(name.text, name.position, None)
+        return SetTree(name.text, name.position, None, tag="RESET")
 
     def show(self) -> ShowSettingTree:
         position = self.position()

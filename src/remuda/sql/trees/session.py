@@ -21,12 +21,13 @@ NO_ROLE: Final = "none"
 @dataclass(frozen=True, slots=True)
 class SetTree:
     """SET and RESET. ``name`` None: RESET ALL; ``value`` None: the default. ``local``: for the
-    current transaction, which ends with the statement."""
+    current transaction, which ends with the statement. ``tag``: its command tag."""
 
     name: str | None
     position: Position
     value: str | None
     local: bool = False
+    tag: Literal["SET", "RESET"] = "SET"
     reads_only: Literal[False] = False
 
 
