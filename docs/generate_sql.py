@@ -593,7 +593,8 @@ of the first three with `ON` or `OFF`. `FORMAT JSON` gives the same for machines
 of one object with `Fragments`, each with its `Plan`: `Node Type`, `Description`, `Distribution`,
 `Output`, `Plan Rows`, `Total Cost`, with ANALYZE also `Actual Rows`, `Actual Batches`,
 `Actual Time` (milliseconds) and the same for each of `Members`, and the operators below it in
-`Plans`.
+`Plans`. Its `Plan` is one tree over all fragments for tools that read PostgreSQL's plans, with
+`Relation Name`, `Startup Cost` (0: it is not estimated), `Actual Total Time` and `Actual Loops`.
 
 INSERT, UPDATE, DELETE and MERGE show the plan of the query for their rows below a line that names
 their way into the map; with ANALYZE they are carried out. A statement that changes one entry whose

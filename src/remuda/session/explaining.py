@@ -10,7 +10,7 @@ from remuda.datatypes.schema import Column
 from remuda.datatypes.sql import VARCHAR
 from remuda.execution.context import FragmentProfile
 from remuda.plan.explain.explain import OperatorProfile, Profile, explain
-from remuda.plan.explain.json import explain_json
+from remuda.plan.explain.json import explain_json, plan_tree
 from remuda.session.answers import Answer, answer_rows
 from remuda.session.planning import (
     PlannedChange,
@@ -33,10 +33,14 @@ def explained(
     profile = by_operator(profiles) or None
     title = _title(planned)
     if planned.options.json:
-        made: dict[str, Any] = {"Statement": title or "SELECT"}
-        made |= _json(query, profile, planned.options.costs)
+        costs = planned.options.costs
+        made: dict[str, Any] = {
+            "Statement": title or "SELECT",
+            "Plan": plan_tree(query.plan, profile, costs),
+        }
+        made |= _json(query, profile, costs)
         if isinstance(statement, PlannedChange) and statement.answer is not None:
-            made["Answer"] = _json(statement.answer, None, planned.options.costs)
+            made["Answer"] = _json(statement.answer, None, costs)
         if seconds is not None:
             made["Execution Time"] = round(seconds * 1000, 3)
         return answer_rows(PLAN_COLUMNS, [(json.dumps([made], indent=2, ensure_ascii=False),)])

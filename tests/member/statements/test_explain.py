@@ -37,6 +37,25 @@ def test_json_has_estimates_and_actual_rows_of_every_operator(in_cluster: InClus
         sent = seen["Send"]
         assert sent["Actual Rows"] == sent["Plans"][0]["Actual Rows"] >= 5
         assert len(sent["Members"]) == 3
+        tree = made["Plan"]  # one tree over all fragments, with the keys of PostgreSQL's plans
+        every = list(nodes(tree))
+        assert {"Root", "Send"}.isdisjoint(node["Node Type"] for node in every)
+        assert {n["Node Type"] for n in every} == set(seen) - {"Root", "Send"}
+        (scan,) = (node for node in every if node["Node Type"] == "TableScan")
+        assert (scan["Relation Name"], scan["Alias"]) == ("t", "t")
+        assert scan["Actual Rows"] == 400
+        assert scan["Actual Loops"] == 1
+        assert tree["Actual Rows"] == 5
+        assert tree["Total Cost"] >= scan["Total Cost"]
+        shared = (
+            "EXPLAIN (COSTS OFF, FORMAT JSON) WITH s AS MATERIALIZED (SELECT a, count(*) AS n "
+            "FROM t GROUP BY a) SELECT * FROM s x JOIN s y ON x.a = y.n"
+        )
+        [(text,)] = await client.sql(shared)
+        [made] = json.loads(text)
+        every = list(nodes(made["Plan"]))
+        assert sum(node["Node Type"] == "TableScan" for node in every) == 1
+        assert all("Total Cost" not in node for node in every)
 
     in_cluster(scenario)
 

@@ -6,7 +6,20 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from remuda.plan.explain.explain import OperatorProfile, Printer, Profile
-from remuda.plan.physical import Fragment, Physical, PhysicalPlan, inputs_of
+from remuda.plan.physical import (
+    Fragment,
+    KeyLookup,
+    LookupJoin,
+    Physical,
+    PhysicalPlan,
+    Receive,
+    Root,
+    Send,
+    SpoolScan,
+    Store,
+    TableScan,
+    inputs_of,
+)
 
 Json = dict[str, Any]
 
@@ -20,6 +33,67 @@ def explain_json(plan: PhysicalPlan, profile: Profile | None = None, costs: bool
     printer = Printer(plan, verbose=False, profile=profile)
     fragments = [_fragment(printer, fragment, profile, costs) for fragment in plan.fragments]
     return {"Fragments": fragments, "Rules": list(plan.rules)}
+
+
+def plan_tree(plan: PhysicalPlan, profile: Profile | None = None, costs: bool = True) -> Json:
+    """The plan as one tree, below the keys that tools know from PostgreSQL's plans: the fragment
+    that sends rows stands below the operator that receives them, and one whose rows are kept below
+    the first operator that reads them."""
+    return _Tree(plan, profile, costs).below(plan.fragments[0].root, plan.fragments[0].id)
+
+
+class _Tree:
+    def __init__(self, plan: PhysicalPlan, profile: Profile | None, costs: bool) -> None:
+        self._printer = Printer(plan, verbose=False, profile=profile)
+        self._profile = profile
+        self._costs = costs
+        self._fragments = {fragment.id: fragment for fragment in plan.fragments}
+        self._stores = {
+            fragment.root.spool: fragment.id
+            for fragment in plan.fragments
+            if isinstance(fragment.root, Store)
+        }
+        self._numbers = {
+            (fragment.id, id(node)): number
+            for fragment in plan.fragments
+            for number, node in enumerate(fragment.nodes)
+        }
+
+    def below(self, node: Physical, fragment: int) -> Json:
+        if isinstance(node, Root | Send | Store):
+            return self.below(node.input, fragment)
+        made: Json = {"Node Type": type(node).__name__}
+        if isinstance(node, TableScan | KeyLookup | LookupJoin):
+            made |= {"Relation Name": node.map_name, "Alias": node.alias or node.map_name}
+        made |= {"Parallel Aware": False, "Description": node.title(self._printer)}
+        if self._costs:
+            made |= {
+                "Startup Cost": 0.0,
+                "Total Cost": round(node.traits.cost, 2),
+                "Plan Rows": round(node.traits.rows),
+            }
+        if self._profile is not None:
+            members = self._profile.get((fragment, self._numbers[fragment, id(node)]), {})
+            seconds = max((p.seconds for p in members.values()), default=0.0)
+            made |= {
+                "Actual Startup Time": 0.0,
+                "Actual Total Time": round(seconds * 1e3, 3),
+                "Actual Rows": sum(p.rows for p in members.values()),
+                "Actual Loops": 1,
+            }
+        plans = [self.below(child, fragment) for child in inputs_of(node)]
+        other = self._elsewhere(node)
+        if other is not None:
+            plans.append(self.below(self._fragments[other].root, other))
+        for place, plan in enumerate(plans):
+            plan["Parent Relationship"] = "Inner" if place else "Outer"
+        return {**made, "Plans": plans} if plans else made
+
+    def _elsewhere(self, node: Physical) -> int | None:
+        """The fragment with the rows that an operator without inputs reads."""
+        if isinstance(node, Receive):
+            return node.sender_fragment
+        return self._stores.pop(node.spool, None) if isinstance(node, SpoolScan) else None
 
 
 def _fragment(printer: Printer, fragment: Fragment, profile: Profile | None, costs: bool) -> Json:
