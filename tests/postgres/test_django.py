@@ -150,6 +150,110 @@ def test_commands(site, shop, tmp_path):
     shop.Author.objects.filter(name="next").delete()
 
 
+# --- migrations that are transactions ----------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def atomic(site, shop):
+    """The same site through Django's own engine: its migrations are transactions."""
+    from django.db import connections  # noqa: PLC0415
+
+    options = {"options": "-c definitions_in_transactions=transactional"}
+    engine = "django.db.backends.postgresql"
+    own = {**site.settings_dict, "ENGINE": engine, "OPTIONS": options}
+    connections.settings["atomic"] = own
+    yield connections["atomic"]
+    connections["atomic"].close()
+    del connections["atomic"], connections.settings["atomic"]
+
+
+@pytest.fixture
+def executor(atomic):
+    from django.db.migrations.executor import MigrationExecutor  # noqa: PLC0415
+
+    return MigrationExecutor(atomic)
+
+
+def wagons(ends_well: bool):
+    """A migration that makes tables which refer to each other and to one that was there before,
+    adds a column to that one, and writes rows of all."""
+    from django.db import migrations, models  # noqa: PLC0415
+
+    def fill(apps, editor):
+        alias = editor.connection.alias
+        wagon, wheel = apps.get_model("shop", "Wagon"), apps.get_model("shop", "Wheel")
+        author = apps.get_model("shop", "Author").objects.using(alias).get(name="Ann")
+        red = wagon.objects.using(alias).create(name="red", author=author)
+        wheel.objects.using(alias).bulk_create([wheel(wagon=red, place=n) for n in range(4)])
+        author.email = "ann@x.org"
+        author.save()
+        assert wheel.objects.using(alias).filter(wagon__author__name="Ann").count() == 4
+        if not ends_well:
+            raise KeyError
+
+    def empty(apps, editor):
+        author = apps.get_model("shop", "Author").objects.using(editor.connection.alias)
+        author.filter(name="Ann").update(email=None)
+
+    key = models.BigAutoField(primary_key=True)
+    made = migrations.Migration("0003_wagons", "shop")
+    made.operations = [
+        migrations.CreateModel(
+            "Wagon",
+            [
+                ("id", key),
+                ("name", models.CharField(max_length=20, unique=True)),
+                ("author", models.ForeignKey("shop.author", models.CASCADE)),
+            ],
+        ),
+        migrations.CreateModel("Wheel", [("id", key), ("place", models.IntegerField())]),
+        migrations.AddField(
+            "wheel", "wagon", models.ForeignKey("shop.wagon", models.CASCADE, null=True)
+        ),
+        migrations.AddConstraint(
+            "wheel", models.UniqueConstraint(fields=["wagon", "place"], name="one_wheel_per_place")
+        ),
+        migrations.RunPython(fill, empty),
+        migrations.RenameField("wheel", "place", "position"),
+    ]
+    return made
+
+
+def left(atomic) -> tuple[list[str], list[tuple[object, ...]], bool]:
+    """The tables of the migration, the author it changes, whether it is recorded."""
+    from django.db.migrations.recorder import MigrationRecorder  # noqa: PLC0415
+
+    with atomic.cursor() as cursor:
+        tables = set(atomic.introspection.table_names(cursor))
+        cursor.execute("SELECT email FROM shop_author WHERE name = 'Ann'")
+        recorded = ("shop", "0003_wagons") in MigrationRecorder(atomic).applied_migrations()
+        return sorted(tables & {"shop_wagon", "shop_wheel"}), cursor.fetchall(), recorded
+
+
+def test_a_migration_that_fails_leaves_nothing(atomic, executor):
+    assert atomic.features.can_rollback_ddl
+    state = executor.loader.project_state(("shop", "0001_initial"))
+    with pytest.raises(KeyError):
+        executor.apply_migration(state, wagons(ends_well=False))
+    assert left(atomic) == ([], [(None,)], False)
+
+
+def test_a_migration_is_there_as_a_whole_and_taken_back_as_a_whole(atomic, executor):
+    from django.db import IntegrityError  # noqa: PLC0415
+
+    state = executor.loader.project_state(("shop", "0001_initial"))
+    migration = wagons(ends_well=True)
+    executor.apply_migration(state.clone(), migration)
+    assert left(atomic) == (["shop_wagon", "shop_wheel"], [("ann@x.org",)], True)
+    with atomic.cursor() as cursor:
+        cursor.execute("SELECT position FROM shop_wheel ORDER BY position")
+        assert cursor.fetchall() == [(n,) for n in range(4)]
+        with pytest.raises(IntegrityError, match="one_wheel_per_place"):
+            cursor.execute("INSERT INTO shop_wheel (position, wagon_id) VALUES (1, 1)")
+    executor.unapply_migration(state, migration)
+    assert left(atomic) == ([], [(None,)], False)
+
+
 def test_a_later_migration_alters_tables_with_rows(site, shop):
     command("migrate", "shop", "0002")
     with site.cursor() as cursor:
