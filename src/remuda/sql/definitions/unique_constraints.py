@@ -11,12 +11,19 @@ from remuda.datatypes.identifiers import quoted_name, sql_name
 from remuda.datatypes.index import IndexDefinition, IndexedColumn, IndexKind
 from remuda.datatypes.schema import MapSchema
 from remuda.datatypes.violations import stored_twice
-from remuda.errors import DuplicateObject, InvalidDefinition, RemudaError
+from remuda.errors import (
+    DuplicateObject,
+    InvalidDefinition,
+    RemudaError,
+    UndefinedObject,
+    WrongObjectType,
+    WrongState,
+)
 from remuda.sql.queries.views import placed
 from remuda.sql.scope.context import Context
 from remuda.sql.scope.names import known_name, no_repeats
 from remuda.sql.scope.statements import Verification
-from remuda.sql.trees.syntax import Name, UniqueDefinition
+from remuda.sql.trees.syntax import AdoptIndex, Name, UniqueDefinition
 
 
 def with_uniques(
@@ -47,6 +54,38 @@ def with_uniques(
         taken.add(name)
         schema = _added(context, schema, index, place)
     return schema
+
+
+def with_adopted(context: Context, schema: MapSchema, action: AdoptIndex) -> MapSchema:
+    """With a constraint in place of a unique index, whose values are known to differ. Raises
+    UndefinedObject, DuplicateObject, WrongObjectType, WrongState."""
+    old = action.index.text
+    index = next((index for index in schema.indexes if index.name == old), None)
+    beside = _indexes_beside(context, schema)
+    if index is None:
+        error: RemudaError = UndefinedObject(f'index "{old}" does not exist')
+        if any(other.name == old for other in beside):
+            error = WrongState(f'index "{old}" does not belong to table "{schema.local}"')
+        raise placed(context, error, action.index)
+    if index.constraint:
+        error = WrongState(f'index "{old}" is already associated with a constraint')
+        raise placed(context, error, action.index)
+    why = "" if index.unique else f'"{old}" is not a unique index'
+    for number, column in enumerate(index.columns, 1):
+        if column.descending and not why:
+            why = f'index "{old}" column number {number} does not have default sorting behavior'
+    if why:
+        detail = "Cannot create a primary key or unique constraint using such an index."
+        raise placed(context, WrongObjectType(why, detail=detail), action.index)
+    name = action.name.text if action.name is not None else old
+    taken = {schema.primary_key, *(check.name for check in schema.checks)}
+    taken.update(key.name for key in schema.foreign_keys)
+    taken.update(other.name for other in (*beside, *schema.indexes) if other.name != old)
+    if name in taken:
+        raise placed(context, _exists(name, schema), action.name or action.index)
+    adopted = replace(index, name=name, constraint=True)
+    indexes = tuple(adopted if each is index else each for each in schema.indexes)
+    return replace(schema, indexes=indexes)
 
 
 def copied_uniques(

@@ -6,6 +6,7 @@
     action    ADD [COLUMN] [IF NOT EXISTS] column  |  ADD [CONSTRAINT name] CHECK (condition)
               | ADD [CONSTRAINT name] PRIMARY KEY (column, ...)
               | ADD [CONSTRAINT name] UNIQUE [NULLS [NOT] DISTINCT] (column, ...)
+              | ADD [CONSTRAINT name] UNIQUE USING INDEX name
               | ADD [CONSTRAINT name] FOREIGN KEY (column, ...) REFERENCES parent ...
               | DROP [COLUMN] [IF EXISTS] name [CASCADE]  |  DROP CONSTRAINT [IF EXISTS] name
               | ALTER [COLUMN] name [SET DATA] TYPE type
@@ -52,6 +53,7 @@ from remuda.sql.trees.syntax import (
     AddIdentity,
     AddKey,
     AddUnique,
+    AdoptIndex,
     AlterConstraint,
     AlterTree,
     ChangeDefault,
@@ -181,6 +183,8 @@ class AlterParser(ElementReader):
             self.accept("no", "inherit")
             valid = not self.accept("not", "valid")
             return AddCheck(CheckDefinition(constraint, condition, None, valid))
+        if self.accept("unique", "using", "index"):
+            return AdoptIndex(constraint, self.name())
         if self.accept("unique"):
             return AddUnique(self.unique(constraint))
         if self.accept("foreign", "key"):

@@ -38,6 +38,11 @@ def column_there(column: str, table: str) -> Notice:
     return Notice(f'column "{column}" of relation "{table}" already exists, skipping', "42701")
 
 
+def index_renamed(old: str, new: str) -> Notice:
+    """Of ADD CONSTRAINT ... USING INDEX."""
+    return Notice(f'ALTER TABLE / ADD CONSTRAINT USING INDEX will rename index "{old}" to "{new}"')
+
+
 def not_there(kind: str, name: str) -> Notice:
     """Of IF EXISTS. ``kind``: table, view, index."""
     return Notice(f'{kind} "{name}" does not exist, skipping')

@@ -264,6 +264,14 @@ class AddUnique:
 
 
 @dataclass(frozen=True, slots=True)
+class AdoptIndex:
+    """ADD UNIQUE USING INDEX: a unique index becomes a constraint, under the ``name`` of it."""
+
+    name: Name | None
+    index: Name
+
+
+@dataclass(frozen=True, slots=True)
 class AddForeignKey:
     foreign_key: ForeignKeyDefinition
 
@@ -393,6 +401,7 @@ Action: TypeAlias = (
     AddColumn
     | AddCheck
     | AddUnique
+    | AdoptIndex
     | AddForeignKey
     | ValidateConstraint
     | AlterConstraint

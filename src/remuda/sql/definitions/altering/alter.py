@@ -74,11 +74,11 @@ from remuda.sql.definitions.sequences import (
     uses,
     with_renamed_defaults,
 )
-from remuda.sql.definitions.unique_constraints import with_uniques
+from remuda.sql.definitions.unique_constraints import with_adopted, with_uniques
 from remuda.sql.queries.views import BindQuery, placed, renamed, with_dependents
 from remuda.sql.scope.context import Context
 from remuda.sql.scope.enum_names import resolved
-from remuda.sql.scope.notices import Notice, column_there, not_there
+from remuda.sql.scope.notices import Notice, column_there, index_renamed, not_there
 from remuda.sql.scope.resolution import Place, found_in, place_in, refuse_name_of_index
 from remuda.sql.scope.statements import CatalogStatement, NumbersFrom
 from remuda.sql.trees.syntax import (
@@ -89,6 +89,7 @@ from remuda.sql.trees.syntax import (
     AddIdentity,
     AddKey,
     AddUnique,
+    AdoptIndex,
     AlterConstraint,
     AlterTree,
     ChangeDefault,
@@ -231,7 +232,7 @@ def _apply(work: Alteration, action: Action) -> None:
             _add_column(work, action)
         case AddCheck() | AddForeignKey():
             _add_constraint(work, action)
-        case AddUnique() | AddKey():
+        case AddUnique() | AddKey() | AdoptIndex():
             _add_unique(work, action)
         case ValidateConstraint() | AlterConstraint():
             change_constraint(work, action)
@@ -402,7 +403,12 @@ def _add_uniques(work: Alteration, definitions: Sequence[UniqueDefinition]) -> N
     work.uniques += [i.name for i in work.schema.uniques if i.name not in known]
 
 
-def _add_unique(work: Alteration, action: AddUnique | AddKey) -> None:
+def _add_unique(work: Alteration, action: AddUnique | AddKey | AdoptIndex) -> None:
+    if isinstance(action, AdoptIndex):
+        work.schema = with_adopted(work.context, work.schema, action)
+        if action.name is not None and action.name.text != action.index.text:
+            work.notices.append(index_renamed(action.index.text, action.name.text))
+        return
     if isinstance(action, AddUnique):
         _add_uniques(work, [action.unique])
         return
