@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from remuda.client.core.held import Held
 from remuda.client.requests.requests import Call, Clock
@@ -20,11 +19,11 @@ ISOLATIONS: Final = {
     "serializable": user_pb2.SERIALIZABLE,
 }
 PESSIMISTIC: Final = "pessimistic"
+_END: Final = RpcType.TRANSACTION_END
 CONCURRENCIES: Final = ("optimistic", PESSIMISTIC)
 
 
-@dataclass(frozen=True, slots=True)
-class TransactionOptions:
+class TransactionOptions(NamedTuple):
     """The arguments of ``transaction``."""
 
     concurrency: str = "optimistic"
@@ -113,7 +112,7 @@ def end(
     if timeout is not None:
         body.timeout = timeout
     clock.stamp(body.context, view)
-    return Call(RpcType.TRANSACTION_END, body, parse)
+    return Call(_END, body, parse)
 
 
 def savepoint(held: Held, action: int, name: str) -> Call[None]:

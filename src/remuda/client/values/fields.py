@@ -116,7 +116,7 @@ def check_type(what: str, cls: object) -> None:
     """Raises InputError when no value of a map can be of ``cls``. ``what`` is its name."""
     if cls is None or cls is Any or cls is object:
         return
-    if isinstance(cls, type) and cls in _SHAPES and _SHAPES[cls] is not None:  # met before
+    if isinstance(cls, type) and _SHAPES.get(cls) is not None:  # met before
         return
     cls = get_origin(cls) or cls
     if cls is object:

@@ -44,8 +44,9 @@ def outdated(
     if at < store.floor or store.job_pending:
         return True
     now = core.timestamp() if store.expiring else 0
-    if any(store.changed_after(key, at, now) for key in keys):
-        return True
+    for key in keys:
+        if store.changed_after(key, at, now):
+            return True
     if not store.pending_at_or_below(FOREVER - 1):
         return False
     # What has the timestamp FOREVER is decided, and to be seen in the store.

@@ -225,8 +225,10 @@ class TransactionMaps:
             found = self._maps.open(put.map, put.map_id, put.schema_version)
             access.require(call.user, Role.WRITE, found.schema.name)
             transaction.check_writable("a put")
-            rows = {canonical_key(found.key_of(row)): row for row in found.unpack_rows(put.rows)}
-            self._write(transaction, found.schema, dict(rows), BLIND)
+            rows: dict[Key, Row | None] = {}
+            for row in found.unpack_rows(put.rows):
+                rows[found.key_of(row)] = row
+            self._write(transaction, found.schema, rows, BLIND)
 
     def on_remove(self, call: Call, message: user_pb2.KeysRequest, found: OpenMap) -> None:
         transaction = self._find(call, message.transaction)

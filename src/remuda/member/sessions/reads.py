@@ -117,8 +117,13 @@ class OwnReads:
                 self.add_scan(Scan(node.map_id, node.schema_version))
 
     def as_set(self, snapshot: int) -> ReadSet:
-        scans = [scan for scans in self._scans.values() for scan in scans]
-        return ReadSet(snapshot, {map_id: set(keys) for map_id, keys in self.keys.items()}, scans)
+        keys: dict[int, set[Key]] = {}
+        for map_id, found in self.keys.items():
+            keys[map_id] = set(found)
+        scans: list[Scan] = []
+        for scanned in self._scans.values():
+            scans += scanned
+        return ReadSet(snapshot, keys, scans)
 
     @property
     def count(self) -> int:

@@ -46,7 +46,8 @@ class TransactionRequests:
             self._end(request, message, self._openings.begin(request, message.begin))
             return
         try:
-            found = self._known(request, message.transaction)
+            sought = self._sessions.find if message.commit else self._sessions.known
+            found = sought(message.transaction, request.channel, request.user)
         except UndefinedTransaction:
             if message.commit:
                 raise
@@ -56,7 +57,6 @@ class TransactionRequests:
             self._sessions.roll_back(found)
             self._answer(request, None)
             return
-        self._sessions.find(message.transaction, request.channel, request.user)
         self._end(request, message, found)
 
     def _end(

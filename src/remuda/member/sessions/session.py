@@ -102,8 +102,8 @@ class TransactionSessions:
                 hint="Commit or roll back transactions, or begin one on another member.",
             )
         now = core.world.clock.monotonic()
-        made = OpenTransaction(
-            id=TransactionId(core.timestamp(), core.number),
+        begun = OpenTransaction(
+            id=made(TransactionId, (core.timestamp(), core.number)),
             channel=channel,
             user=user,
             modes=modes,
@@ -118,9 +118,9 @@ class TransactionSessions:
             pessimistic=pessimistic,
             traceparent=traceparent,
         )
-        self._open[made.name] = made
+        self._open[begun.name] = begun
         self._follow()
-        return made
+        return begun
 
     def find(self, name: str, channel: ClientChannel, user: str) -> OpenTransaction:
         """The transaction of a request on ``channel``. Raises UndefinedTransaction,

@@ -133,6 +133,8 @@ class Admission:
         """A part waits for another transaction that holds what it needs, if that one has committed
         (it holds its keys until its backups have it) or is older: its user may have been told. That
         one never waits for this one. ``check`` is called then."""
+        if not self._pending.keys and not self._pending.scans:
+            return None  # nobody holds anything here
         held = self._pending.settling(work, address)
         if held is not None:
             if held not in self._watched:

@@ -115,7 +115,8 @@ class PendingParts:
     def add_now(self, address: Address, work: PartWork, timestamp: int) -> None:
         """``add`` of a part that is new, and whose writes readers here wait for: its timestamp was
         given out just now."""
-        if work.scans or not work.writes or len(work.map_ids) != 1:
+        one_write = len(work.writes) == 1 and not work.reads
+        if work.scans or not work.writes or not (one_write or len(work.map_ids) == 1):
             self.add(address, work, timestamp, readers_wait=True)
         else:
             self.add_writes(address, work, timestamp)

@@ -122,7 +122,7 @@ class TransactionShell:
         if core.pulse.resting:
             core.pulse.wake()
         self._latest = core.timestamp()
-        transaction = tx.TransactionId(self._latest, core.number)
+        transaction = tx.made(tx.TransactionId, (self._latest, core.number))
         one = next(iter(work.values()))  # all parts have one owner
         locked = one.owner is not None  # others wait for its keys
         last: int | None

@@ -4,7 +4,7 @@ and 18), for whoever keeps the state of a user's transaction, and for small writ
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Protocol
 
@@ -431,6 +431,8 @@ class Transactions(Wing):
         works: dict[int, PartWork] = {}
         for partition in sorted({*written, *keys, *scans}):
             read = keys.get(partition, ())
+            if read and snapshot and partition in written:
+                read = unwritten(read, written[partition], since, snapshot)
             times = tuple([since.get(held, snapshot) for held in read]) if since else ()
             scanned = tuple(scans.get(partition, ()))
             writing = tuple(written.get(partition, ()))
@@ -470,6 +472,18 @@ def _too_late() -> QueryTimeout:
         "the transaction was rolled back: its commit did not end within its timeout",
         hint="Run it again, with a longer timeout if the cluster is busy.",
     )
+
+
+def unwritten(
+    reads: Sequence[tuple[int, Key]],
+    writes: Sequence[Write],
+    since: Mapping[tuple[int, Key], int],
+    snapshot: int,
+) -> list[tuple[int, Key]]:
+    """The reads that a part names: a write of a key that was read at the snapshot, or later, is
+    checked more strictly than the read, and holds the key against more."""
+    written = {(write.map_id, write.key) for write in writes}
+    return [held for held in reads if held not in written or since.get(held, snapshot) < snapshot]
 
 
 async def _done_within(done: asyncio.Future[tx.Report], seconds: float) -> bool:

@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import Any
 
 from remuda.errors import ProtocolError
-from remuda.member.state.transaction_sets import PartWork, Scan, Write
+from remuda.member.state.transaction_sets import Key, PartWork, Scan, Write
 from remuda.plan import codec as plan_codec
 from remuda.plan.expression import Expression
 from remuda.rpc import codec
@@ -96,7 +96,9 @@ def decode_work(message: control_pb2.PartWork) -> PartWork:
         row = decode(write.row) if write.HasField("row") else None
         fields = (write.map_id, write.schema_version, decode(write.key), row, write.ttl, False)
         writes.append(made(Write, fields))
-    reads = tuple([(read.map_id, decode(read.key)) for read in message.reads])
+    reads: tuple[tuple[int, Key], ...] = ()
+    if message.reads:
+        reads = tuple([(read.map_id, decode(read.key)) for read in message.reads])
     scans = tuple([decode_scan(data) for data in message.scans]) if message.scans else ()
     owner = decode_name(message.owner) if message.HasField("owner") else None
     since = _since(message) if reads else ()
@@ -327,7 +329,9 @@ def _end_of(message: control_pb2.PartMessage) -> int | None:
 def _works(message: control_pb2.PartMessage) -> tuple[tuple[int, ...], dict[int, PartWork]]:
     """The partitions of the transaction, and the work in some of them."""
     partitions = tuple(message.partitions)
-    works = {work.partition: decode_work(work) for work in message.work}
+    works: dict[int, PartWork] = {}
+    for work in message.work:
+        works[work.partition] = decode_work(work)
     if min(partitions, default=0) < 0 or min(works, default=0) < 0:
         raise _negative()
     return partitions, works
@@ -337,22 +341,18 @@ def _decode_prepare(
     message: control_pb2.PartMessage, transaction: tx.TransactionId, _partition: int
 ) -> tx.Message:
     partitions, works = _works(message)
-    kept = tuple(
-        [
-            tx.made(
-                tx.BackupPrepare,
-                (transaction, (p := at.partition), at.kept_at, partitions, works.pop(p), False),
-            )
-            for at in message.work
-            if at.HasField("kept_at")
-        ]
-    )
+    kept: list[tx.BackupPrepare] = []
+    for at in message.work:
+        if at.HasField("kept_at"):
+            place = at.partition
+            fields = (transaction, place, at.kept_at, partitions, works.pop(place), False)
+            kept.append(tx.made(tx.BackupPrepare, fields))
     if not kept:
         return tx.made(tx.Prepare, (transaction, partitions, works, message.one_phase, ()))
     if len(works) != 1:
         raise ProtocolError("parts to keep come with one part that is prepared")
     ((partition, work),) = works.items()
-    return tx.made(tx.PrepareLast, (transaction, partitions, partition, work, kept))
+    return tx.made(tx.PrepareLast, (transaction, partitions, partition, work, tuple(kept)))
 
 
 def _decode_keep_all(
