@@ -122,7 +122,7 @@ FIRST: dict[Callable[[Patch], None], int] = {
     children_read_no_guard: 12,
     deletes_validate_no_children: 0,
     deletes_write_no_guard: 0,
-    nothing_follows: 0,
+    nothing_follows: 3,
     followed_keys_validate_no_children: 4,
 }
 """Seeds from which a storm notices it soon; of all seeds a third does."""
