@@ -45,7 +45,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=10)
     parser.add_argument("--members", type=int, default=3)
     parser.add_argument(
-        "--minutes", type=float, default=9.0, help="no further round begins after so many minutes"
+        "--minutes", type=float, default=8.0, help="no further round begins after so many minutes"
     )
     given = parser.parse_args()
     if missing():
