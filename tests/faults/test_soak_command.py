@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import calm
 import pytest
 import soak
 from namespaces import Namespaces
@@ -55,3 +56,13 @@ def test_snapshots_and_spark_jobs_under_faults(kind: str, seed: int) -> None:
     made = soak.made(kind, seed, 60.0).run()
     if made.found:
         pytest.fail(made.report(), pytrace=False)
+
+
+def test_a_calm_hour_ends_when_the_view_changes(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    seen = iter([({4}, 0.5), ({4}, 2.5), ({4}, 1.0), ({5}, 3.0)])
+    monkeypatch.setattr(calm, "LOOK", 0.0)
+    monkeypatch.setattr(calm, "members", lambda _client: next(seen))
+    assert calm.look(None, {4}, 3600.0, []) == 3.0  # type: ignore[arg-type]
+    assert capsys.readouterr().out == "", "a tenth of the time has not passed"
