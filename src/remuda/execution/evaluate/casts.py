@@ -187,10 +187,13 @@ def _to_float(source: SqlType, target: SqlType) -> Conversion:
         else:
             data = data_of(array)
         if single and data.dtype != np.float32:
-            with np.errstate(over="ignore"):
+            with np.errstate(over="ignore", under="ignore"):
                 narrow = data.astype(np.float32)
             if (np.isinf(narrow) & np.isfinite(data)).any():
                 raise NumericOverflow("value out of range: overflow")
+            lost = (narrow == 0) & (data != 0)
+            if lost.any() and (lost & np.asarray(array.is_valid())).any():  # below NULL is anything
+                raise NumericOverflow("value out of range: underflow")
             data = narrow
         return array_from(data, arrow, validity(array))
 
