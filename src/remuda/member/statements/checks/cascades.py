@@ -217,7 +217,8 @@ class Cascades:
         """The keys of the children that have followed."""
         parent, child, foreign = reference
         types = reference.types
-        rows = await self._children(reference, moving, own, at, statement=statement)
+        written = (own if statement else found).entries.get(child.map_id, {})
+        rows = await self._children(reference, moving, own, at, written)
         gone: list[Key] = []
         changed: list[tuple[Key, Row]] = []
         olds = found.olds.setdefault(child.map_id, {})
@@ -264,16 +265,17 @@ class Cascades:
         moving: Changes,
         own: Own,
         at: int,
-        *,
-        statement: bool,
+        written: Mapping[Key, Row | None],
     ) -> dict[Key, Row]:
-        """The rows that name one of the keys."""
+        """The rows that name one of the keys. Of those that the transaction has written only those
+        of ``written``: statements move the rows that it wrote before its commit, but a row that has
+        just followed by one foreign key may follow by another one as well."""
         parent, child, foreign = reference
         types = reference.types
         places = [child.position[name] for name in foreign.columns]
         entries = own.of(child.map_id)
         found: dict[Key, Row] = {}
-        for key, row in entries.items() if statement else ():
+        for key, row in written.items():
             if row is not None:
                 values = tuple([row[place] for place in places])
                 if None not in values and same_values(values, types) in moving:
