@@ -19,11 +19,6 @@ def nothing_stays(connect):
         connection.execute(f"DROP TABLE IF EXISTS {name} CASCADE")
 
 
-def transactional(connection: psycopg.Connection) -> psycopg.Connection:
-    connection.execute("SET definitions_in_transactions = transactional")
-    return connection
-
-
 def tables(connection: psycopg.Connection) -> set[str]:
     found = connection.execute(
         "SELECT table_name FROM information_schema.tables WHERE table_schema = 'public'"
@@ -32,7 +27,7 @@ def tables(connection: psycopg.Connection) -> set[str]:
 
 
 def test_rollback_leaves_nothing_and_commit_all(connect):
-    own, other = transactional(connect()), connect()
+    own, other = connect(), connect()
     for ends, left in (("ROLLBACK", set()), ("COMMIT", {"made", "seen"})):
         own.execute("BEGIN")
         own.execute("CREATE TABLE made (id SERIAL PRIMARY KEY, v TEXT UNIQUE)")
@@ -56,7 +51,7 @@ def test_rollback_leaves_nothing_and_commit_all(connect):
 
 
 def test_statements_that_are_sent_together_are_one_transaction(connect):
-    own = transactional(connect())
+    own = connect()
     with pytest.raises(errors.DivisionByZero):
         own.execute("CREATE TABLE made (id INT PRIMARY KEY); SELECT 1 / 0")
     assert tables(own) == set()
@@ -65,7 +60,7 @@ def test_statements_that_are_sent_together_are_one_transaction(connect):
 
 
 def test_the_second_of_two_transactions_fails(connect):
-    one, other = transactional(connect()), transactional(connect())
+    one, other = connect(), connect()
     one.execute("CREATE TABLE kept (id INT PRIMARY KEY)")
     for connection in (one, other):
         connection.execute("BEGIN")
@@ -84,7 +79,7 @@ def test_the_second_of_two_transactions_fails(connect):
 
 
 def test_a_plan_belongs_to_its_transaction(connect):
-    own, other = transactional(connect()), connect()
+    own, other = connect(), connect()
     own.execute("CREATE TABLE kept (id INT PRIMARY KEY)")
     own.execute("INSERT INTO kept VALUES (1)")
     text = "SELECT * FROM kept WHERE id >= 0"
@@ -106,7 +101,7 @@ def test_a_plan_belongs_to_its_transaction(connect):
 
 
 def test_a_connection_that_is_lost_leaves_nothing(connect):
-    own, other = transactional(connect()), connect()
+    own, other = connect(), connect()
     own.execute("BEGIN")
     own.execute("CREATE TABLE made (id INT PRIMARY KEY)")
     own.execute("INSERT INTO made VALUES (1)")
@@ -116,7 +111,7 @@ def test_a_connection_that_is_lost_leaves_nothing(connect):
 
 
 def test_rows_and_notifications_go_with_definitions(connect):
-    own, other = transactional(connect()), connect()
+    own, other = connect(), connect()
     other.execute("LISTEN news")
     own.execute("CREATE TABLE kept (id INT PRIMARY KEY)")
     for number, ends in ((1, "ROLLBACK"), (2, "COMMIT")):
@@ -134,7 +129,7 @@ def test_rows_and_notifications_go_with_definitions(connect):
 
 
 def test_a_name_that_is_taken_keeps_the_rows_out(connect):
-    own, other = transactional(connect()), connect()
+    own, other = connect(), connect()
     own.execute("CREATE TABLE kept (id INT PRIMARY KEY)")
     own.execute("BEGIN")
     own.execute("INSERT INTO kept VALUES (1)")
@@ -147,7 +142,7 @@ def test_a_name_that_is_taken_keeps_the_rows_out(connect):
 
 
 def test_rows_that_others_write_beside_an_altered_table_are_a_conflict(connect):
-    own, other = transactional(connect()), connect()
+    own, other = connect(), connect()
     for level in ("READ COMMITTED", "REPEATABLE READ", "SERIALIZABLE"):
         own.execute("CREATE TABLE kept (id INT PRIMARY KEY)")
         for values in ((), ("(1)",)):  # an empty table is no exception
@@ -164,7 +159,7 @@ def test_rows_that_others_write_beside_an_altered_table_are_a_conflict(connect):
 
 
 def test_rows_that_break_a_new_constraint_beside_it_are_a_conflict(connect):
-    own, other = transactional(connect()), connect()
+    own, other = connect(), connect()
     own.execute("CREATE TABLE kept (id INT PRIMARY KEY, v INT)")
     for definition in (
         "ALTER TABLE kept ADD CHECK (v > 0)",
@@ -184,7 +179,7 @@ def test_rows_that_break_a_new_constraint_beside_it_are_a_conflict(connect):
 
 
 def test_plans_use_an_index_that_a_transaction_has_made(connect):
-    own, other = transactional(connect()), connect()
+    own, other = connect(), connect()
     own.execute("CREATE TABLE kept (id INT PRIMARY KEY, v INT)")
     own.execute("INSERT INTO kept SELECT id, id FROM generate_series(1, 100) AS r (id)")
     own.execute("BEGIN")
@@ -199,7 +194,7 @@ def test_plans_use_an_index_that_a_transaction_has_made(connect):
 
 
 def test_a_parent_that_goes_beside_a_new_child_is_a_conflict(connect):
-    own, other = transactional(connect()), connect()
+    own, other = connect(), connect()
     own.execute("CREATE TABLE kept (id INT PRIMARY KEY)")
     own.execute("INSERT INTO kept VALUES (1), (2)")
     own.execute("BEGIN")

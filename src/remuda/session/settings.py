@@ -269,11 +269,11 @@ _SETTINGS: Final = (
     ),
     Setting(
         "definitions_in_transactions",
-        "refuse",
-        "what a definition does between BEGIN and COMMIT: it is refused; or it commits the changes "
-        "before it, takes effect at once, and the transaction begins anew; or it takes effect with "
-        "the COMMIT",
-        _only("refuse", "commit", TRANSACTIONAL),
+        TRANSACTIONAL,
+        "what a definition does between BEGIN and COMMIT: it takes effect with the COMMIT; or it "
+        "is refused; or it commits the changes before it, takes effect at once, and the "
+        "transaction begins anew",
+        _only(TRANSACTIONAL, "refuse", "commit"),
     ),
     Setting("default_tablespace", "", "maps are in no tablespace", _only("", "pg_default")),
     Setting(

@@ -33,7 +33,6 @@ def before(method: str, work: Callable[[], Awaitable[None]]) -> Any:
 async def begun(client: TestClient, name: str) -> Session:
     """A transaction that has made a table of three rows."""
     session = Session(client)
-    await session.sql("SET definitions_in_transactions = transactional")
     await session.sql("BEGIN")
     await session.sql(f"CREATE TABLE {name} (k INTEGER PRIMARY KEY, v TEXT)")
     await session.sql(f"INSERT INTO {name} VALUES (1, 'a'), (2, 'b'), (3, 'c')")

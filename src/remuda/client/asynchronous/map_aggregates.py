@@ -84,7 +84,7 @@ class Aggregates(Handle):
         await self.truncate()
 
     async def destroy(self) -> None:
-        """Drop the map with all its entries, as ``client.drop_map``; not in a transaction.
+        """Drop the map with all its entries, as ``client.drop_map``. A rollback brings it back.
         UndefinedMap."""
         await self._run(f"DROP TABLE {quote(self.name)}")
         self._unbind()

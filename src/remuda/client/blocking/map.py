@@ -347,7 +347,7 @@ class Map(Generic[K, V]):
         finish(self._map.clear())
 
     def destroy(self) -> None:
-        """Drop the map with all its entries, as ``client.drop_map``; not in a transaction.
+        """Drop the map with all its entries, as ``client.drop_map``. A rollback brings it back.
         UndefinedMap."""
         finish(self._map.destroy())
 

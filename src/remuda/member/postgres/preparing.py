@@ -23,7 +23,10 @@ from remuda.member.base.core import Core
 from remuda.member.postgres.portals import QUERY_PLAN, fields_of
 from remuda.member.postgres.turn_forms import TurnForms
 from remuda.member.sessions.statement import PlanTypes, parameter_types
-from remuda.member.sessions.transaction_definitions import DEFINITIONS, are_transactional
+from remuda.member.sessions.transaction_definitions import (
+    are_transactional,
+    can_be_transactional,
+)
 from remuda.member.statements.plans import Plans
 from remuda.postgres.catalog_values import catalog_oid
 from remuda.postgres.messages import Bind
@@ -332,7 +335,7 @@ def manner_of(found: Planned, session: ClientSession) -> Manner:
             return Manner.SESSION
         case PrivilegeStatement() | LockStatement():
             return Manner.SESSION
-        case _ if isinstance(found, DEFINITIONS) and are_transactional(session):
+        case _ if can_be_transactional(found) and are_transactional(session):
             return Manner.ROWS
         case _:
             return Manner.OUTSIDE

@@ -85,6 +85,19 @@ def are_transactional(session: ClientSession) -> bool:
     return session.value(SETTINGS["definitions_in_transactions"]) == TRANSACTIONAL
 
 
+def can_be_transactional(found: Planned) -> bool:
+    """Whether a statement is a definition that can become a part of a transaction."""
+    match found:
+        case CreateIndexStatement(concurrently=concurrently):
+            return not concurrently
+        case DropIndexStatement(concurrently=concurrently):
+            return not concurrently
+        case CatalogStatement(edits=edits):
+            return not defines_types(edits)
+        case _:
+            return isinstance(found, DEFINITIONS)
+
+
 class TransactionDefinitions:
     def __init__(
         self,
