@@ -165,12 +165,17 @@ def test_a_savepoint_takes_back_that_a_transaction_only_reads(connection):
         connection.execute(end)
         assert shown() == "off"
         connection.execute("ROLLBACK")
-    connection.execute("BEGIN; SET TRANSACTION READ ONLY; SAVEPOINT s")
-    assert refused(connection, "SET TRANSACTION READ WRITE")[:2] == (
-        "25001",
-        "cannot set transaction read-write mode inside a read-only transaction",
-    )
-    connection.execute("ROLLBACK; BEGIN; SAVEPOINT s")
+    for begun in (
+        "SET TRANSACTION READ ONLY; SAVEPOINT s",
+        "SAVEPOINT s; SET TRANSACTION READ ONLY",
+    ):
+        connection.execute(f"BEGIN; {begun}")
+        assert refused(connection, "SET TRANSACTION READ WRITE")[:2] == (
+            "25001",
+            "cannot set transaction read-write mode inside a read-only transaction",
+        )
+        connection.execute("ROLLBACK")
+    connection.execute("BEGIN; SAVEPOINT s")
     assert refused(connection, "SET TRANSACTION ISOLATION LEVEL READ COMMITTED")[:2] == (
         "25001",
         "SET TRANSACTION ISOLATION LEVEL must not be called in a subtransaction",

@@ -43,7 +43,7 @@ def change_modes(transaction: OpenTransaction, modes: Modes) -> None:
                 "SET TRANSACTION ISOLATION LEVEL must not be called in a subtransaction"
             )
     if read_only is False and transaction.read_only:
-        if transaction.read_only_at and transaction.read_only_at[-1]:
+        if transaction.read_only_at:
             raise ActiveTransaction(
                 "cannot set transaction read-write mode inside a read-only transaction"
             )
