@@ -34,7 +34,7 @@ COMMANDS = ["\\?", "\\d", "\\dt", "\\q", "\\timing", "\\x"]
         ("\\", ["\\?", "\\d", "\\dt", "\\q", "\\timing", "\\x"]),
         ("\\t", ["\\timing"]),
         ("\\d fl", ["flights"]),
-        ("select * from ", ["airlines", "flights", "tickets"]),
+        ("select * from ", ["airlines", "flights", "tickets", "sys.members"]),
         ("select * from FL", ["flights"]),
         ("select * from flights join ai", ["airlines"]),
         ("select * from flights f where f.", ["carrier", "delay", "id"]),
@@ -58,6 +58,9 @@ COMMANDS = ["\\?", "\\d", "\\dt", "\\q", "\\timing", "\\x"]
         ("select * from flights f join airlines using (", ["carrier"]),
         ("select * from tickets t join flights on ", ["t.flight_id = flights.id"]),
         ("select * from flights f join tickets as t on ", ["f.id = t.flight_id"]),
+        ("select * from sys.me", ["members"]),
+        ("select * from sy", ["sys.members"]),
+        ("select count(*) from sys.members where st", ["state"]),
         ("", []),
     ],
 )
@@ -68,5 +71,6 @@ def test_complete(before, expected):
         COMMANDS,
         ["HOST", "USER"],
         {"\\pset": ["border", "format"], "set": ["timezone", "engine"]},
+        {"members": ["member", "state"]},
     )
     assert [found.text for found in complete(before, known)] == expected

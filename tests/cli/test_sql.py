@@ -8,16 +8,18 @@ import subprocess
 import sys
 from datetime import UTC, date, datetime, time
 from decimal import Decimal
+from pathlib import Path
 from uuid import UUID
 
 import pyarrow as pa
 import pytest
+from prompt_toolkit.history import FileHistory
 
 from remuda import Interval
 from remuda.cli.main import _COMMANDS, _parser, main
 from remuda.cli.results.options import PrintOptions
 from remuda.cli.results.values import csv_field, json_value, show
-from remuda.cli.shell.editing import history_file, run_shell
+from remuda.cli.shell.editing import history_file, run_shell, shorten
 from remuda.cli.shell.session import Options, Session
 from remuda.cli.sql_command import run_text
 from remuda.cli.status_command import MAPS_QUERY, MEMBERS_QUERY
@@ -156,6 +158,19 @@ class TestShell:
         named = tmp_path / "other" / "history"
         assert history_file(str(named)) == named
         assert named.exists()
+
+    def test_a_history_is_shortened_to_its_size(self, tmp_path):
+        found = FileHistory(str(tmp_path / "history"))
+        statements = ["SELECT 1;", "SELECT 2,\n+3;", "# no comment", "SELECT 'ä';"]
+        for statement in statements:
+            found.store_string(statement)
+        path = Path(found.filename)
+        for size, kept in ((None, 4), ("x", 4), ("-1", 4), ("9", 4), ("3", 3), ("1", 1), ("0", 0)):
+            shorten(path, size)
+            left = list(FileHistory(str(path)).load_history_strings())
+            assert left == statements[::-1][:kept]
+        found.store_string("SELECT 4;")
+        assert list(found.load_history_strings()) == ["SELECT 4;"]
 
 
 @pytest.mark.usefixtures("scripted")

@@ -35,6 +35,7 @@ _AFTER_MAP_WORD = re.compile(
     re.IGNORECASE,
 )
 _QUALIFIED = re.compile(r"([\w$]+)\.([\w$]*)$")
+_SYSTEM = re.compile(r"\bsys\.([a-z_]+)")
 _NAMES_A_MAP = re.compile(
     r"\b(?:from|join|into|,)\s+([\w$]+)(?:\s+(?:as\s+)?(?!on\b|where\b|join\b)([\w$]+))?",
     re.IGNORECASE,
@@ -60,6 +61,8 @@ class Known:
     commands: Sequence[str] = ()
     variables: Sequence[str] = ()
     words: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    system: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    """Columns of the relations ``sys.NAME``, by NAME."""
 
 
 def complete(before: str, known: Known) -> list[Completion]:
@@ -80,6 +83,8 @@ def complete(before: str, known: Known) -> list[Completion]:
         return conditions
     qualified = _QUALIFIED.search(before)
     if qualified is not None:
+        if qualified.group(1).lower() == "sys":
+            return _matching(qualified.group(2), known.system, "relation")
         schema = _aliases(before, schemas).get(qualified.group(1).lower())
         columns = [] if schema is None else [column.name for column in schema.columns]
         return _matching(qualified.group(2), columns, "column")
@@ -87,11 +92,14 @@ def complete(before: str, known: Known) -> list[Completion]:
     word = found.group() if found else ""
     maps = _matching(word, [schema.name for schema in schemas], "map")
     if _AFTER_MAP_WORD.search(before):
-        return maps
+        return [*maps, *_matching(word, [f"sys.{name}" for name in known.system], "relation")]
     if not word:
         return []
-    mentioned = {id(s): s for s in _aliases(before, schemas).values()}.values() or schemas
-    names = dict.fromkeys(column.name for schema in mentioned for column in schema.columns)
+    mentioned = {id(s): s for s in _aliases(before, schemas).values()}.values()
+    of_system = [name for found in _SYSTEM.findall(before) for name in known.system.get(found, ())]
+    shown = mentioned if mentioned or of_system else schemas
+    columns = [column.name for schema in shown for column in schema.columns]
+    names = dict.fromkeys([*columns, *of_system])
     keywords = [name.lower() if word.islower() else name for name in KEYWORDS]
     return [
         *_matching(word, names, "column"),

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Iterator, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from remuda.catalog.system_relations import SYS, SYSTEM
 from remuda.cli.shell import statement_help
 from remuda.cli.shell.commands import formatting, index
 from remuda.cli.shell.completion import Known, complete
@@ -19,6 +21,10 @@ from remuda.cli.shell.sources import LineReader, TerminalSource
 from remuda.datatypes.schema import MapSchema
 from remuda.errors import NotSupported, RemudaError
 from remuda.release import __version__
+
+_SYSTEM_COLUMNS = {
+    name: [column.name for column in relation.columns] for name, relation in SYSTEM[SYS].items()
+}
 
 
 class Catalog:
@@ -48,7 +54,8 @@ class Catalog:
             "show": self._settings,
             "reset": self._settings,
         }
-        return Known(self.schemas(), self._functions, index.names(), variables, words)
+        functions, commands = self._functions, index.names()
+        return Known(self.schemas(), functions, commands, variables, words, _SYSTEM_COLUMNS)
 
     def _names(self, query: str) -> Sequence[str]:
         try:
@@ -74,6 +81,7 @@ def run_shell(session: Session, reader: LineReader | None = None) -> None:
     scanner = Scanner(session.variables.lookup)
     catalog = Catalog(session)
     history = session.variables.get("HISTFILE") or os.environ.get("REMUDA_HISTORY") or ""
+    shorten(history_file(history), session.variables.get("HISTSIZE"))
     reader = reader or PromptReader(
         catalog, lambda text: continuation(session, scanner, text), history
     )
@@ -159,6 +167,24 @@ class PromptReader:
     def _continued(self, _width: int, line: int, _wrapped: int) -> str:
         lines = self._session.default_buffer.text.split("\n")[:line]
         return self._more("\n".join(lines)) or ""
+
+
+def shorten(path: Path, size: str | None) -> None:
+    """Keep the last ``size`` statements of the history (a text; None, no number or a negative one:
+    all). Each begins with a comment and has its lines behind a plus."""
+    if size is None or not size.isdecimal() or not path.is_file():
+        return
+    entries = re.findall(r"(?:^#.*\n)?(?:^\+.*\n)+", path.read_text(errors="replace"), re.MULTILINE)
+    kept = entries[len(entries) - min(int(size), len(entries)) :]
+    if len(kept) == len(entries):
+        return
+    beside = path.with_name(f"{path.name}.{os.getpid()}")
+    try:
+        beside.touch(mode=0o600)
+        beside.write_text("\n".join(["", *kept]))
+        beside.replace(path)
+    except OSError:  # a home that cannot be written: the history stays as it is
+        beside.unlink(missing_ok=True)
 
 
 def history_file(name: str = "") -> Path:
