@@ -60,10 +60,10 @@ def test_a_killed_member_turns_red(browser: Browser) -> None:
             browser.wait_text("all 271 complete")
 
 
-def test_cuts_on_a_time_line(browser: Browser, tmp_path: Path) -> None:
+def test_a_member_on_an_executor_and_cuts_on_a_time_line(browser: Browser, tmp_path: Path) -> None:
     store = tmp_path / "store"
     store.mkdir()
-    settings = {"snapshot_store": str(store)}
+    settings = {"snapshot_store": str(store), "labels": "hosted=spark"}
     with (
         remuda.start(members=1, settings=settings) as cluster,
         beside(cluster.address, 0) as http,
@@ -71,6 +71,8 @@ def test_cuts_on_a_time_line(browser: Browser, tmp_path: Path) -> None:
     ):
         client.sql("CREATE TABLE t (k BIGINT PRIMARY KEY)")
         client.sql("CREATE SNAPSHOT nightly")
+        browser.open(f"http://{http}/#/cluster")
+        browser.wait_text("runs 1 member on its executors: 1")
         browser.open(f"http://{http}/#/snapshots")
         browser.wait("document.querySelectorAll('.cuts .cut').length === 1")
         browser.wait_text("nightly", "1 cut")

@@ -20,19 +20,19 @@ export class MapsView {
     this.table = new Table([
       { title: "Map", cell: (row) => h("a", { href: `#/maps/${encodeURIComponent(row.name)}` }, row.name),
         same: (row) => row.name, sort: (row) => row.name },
-      { title: "Kind", cell: (row) => row.kind },
       { title: "Entries", number: true, cell: (row) => count(row.rows), sort: (row) => Number(row.rows) },
       { title: "Bytes", number: true, cell: (row) => bytes(row.bytes), sort: (row) => Number(row.bytes) },
-      { title: "Backups", number: true, cell: (row) => bytes(row.backup_bytes), sort: (row) => Number(row.backup_bytes) },
-      { title: "Indexes", number: true, cell: (row) => count(this.indexes(row.name).length) },
       ...RATES.map(([title, name]) => ({ title, number: true, cell: (row) => short(this.rates.of(row.id, name)),
         sort: (row) => this.rates.of(row.id, name) })),
       { title: "Last minute", number: true, cell: (row) => spark(this.rates.line(row.id)), same: (row) => this.rates.at(row.id),
         sort: (row) => this.rates.sum(row.id) },
+      { title: "Indexes", number: true, cell: (row) => count(this.indexes(row.name).length) },
       { title: "Time to live", number: true, cell: (row) => ttl(row) },
+      { title: "Backups", number: true, cell: (row) => bytes(row.backup_bytes), sort: (row) => Number(row.backup_bytes) },
       { title: "Last write", number: true, cell: (row) => ago(row.last_update), sort: (row) => row.last_update },
+      { title: "Kind", cell: (row) => row.kind },
       { title: "Options", class: "text", cell: (row) => row.options ?? "" },
-    ], { caption: "Maps", sort: 2, descending: true, empty: "There are no maps yet.",
+    ], { caption: "Maps", sort: 1, descending: true, empty: "There are no maps yet.",
       open: (row) => { location.hash = `/maps/${encodeURIComponent(row.name)}`; },
       mark: (row) => (row.no_answer ? "bad" : "") });
     this.detail = h("section", { class: "panel", hidden: true });
