@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
@@ -236,7 +236,7 @@ class StepRun(PowerStorm):
         await asyncio.sleep(1.0)  # copies, marks and upkeep come to rest
         self.before = await self._inside(client, self._state(client))
         self.counting = True
-        work = running(self.sim, client, rows(client, STATEMENTS[self.what]))
+        work = running(self.sim, client, self._carry_out(client))
         down = asyncio.ensure_future(self.down.wait())
         await asyncio.wait([work, down], return_when=asyncio.FIRST_COMPLETED)
         if work.done() and not work.exception():
@@ -246,7 +246,7 @@ class StepRun(PowerStorm):
         down.cancel()
         if work.done():
             error = work.exception()
-            if error is not None and not self.lost_power:
+            if error is not None and not self._may_fail(error):
                 raise error
             self.sim.note(f"told: {error!r}")
         else:
@@ -258,6 +258,12 @@ class StepRun(PowerStorm):
                 self.after = await self._inside(client, self._state(client))
         self.sim.network.kill(client.node, silently=False)
 
+    async def _carry_out(self, client: Any) -> None:
+        await rows(client, STATEMENTS[self.what])
+
+    def _may_fail(self, _error: BaseException) -> bool:
+        return bool(self.lost_power)
+
     async def _state(self, client: Any) -> State:
         """What users see: maps with their columns, indexes and rows, views, cuts."""
         member = next(iter(self.sim.live().values()))
@@ -266,7 +272,8 @@ class StepRun(PowerStorm):
             if not schema.name.startswith("\x01") and not is_staged(schema):
                 columns = [column.name for column in schema.columns]
                 indexes = sorted(each.name for each in schema.indexes)
-                content = sorted(await rows(client, f"SELECT * FROM {schema.name}"), key=repr)
+                text = f"SELECT * FROM {schema.name}"
+                content = [] if schema.sequence else sorted(await rows(client, text), key=repr)
                 found[schema.name] = (columns, indexes, content)
         for view in catalog.views:
             found[view.name] = sorted(await rows(client, f"SELECT * FROM {view.name}"))
@@ -280,9 +287,13 @@ class StepRun(PowerStorm):
             self._same_everywhere()
             return
         client = await connected(self.sim, "last")
-        self.after = self.after or reference(self.what, self.size)
+        self.after = self._reference()
         await self._inside(client, self._again(client))
         await self._inside(client, client.close())
+
+    def _reference(self) -> State:
+        """What users see after the statement."""
+        return counted(self.what, self.size).after
 
     async def _again(self, client: Any) -> None:
         await asyncio.sleep(15.0)
@@ -297,7 +308,7 @@ class StepRun(PowerStorm):
             wrong.append(f"{self.what}: cuts {found['cuts']}, acknowledged {self.acknowledged}")
         await self._store_is_whole(client)
         if found == self.before:
-            await self._patiently(client, STATEMENTS[self.what])
+            await self._until_done(partial(self._carry_out, client))
             again = await self._state(client)
             if self.what in SNAPSHOTS:
                 self.acknowledged = True
@@ -359,10 +370,13 @@ class StepRun(PowerStorm):
                 await self._patiently(client, f"DROP TABLE IF EXISTS {name} CASCADE")
 
     async def _patiently(self, client: Any, text: str) -> None:
+        await self._until_done(partial(rows, client, text))
+
+    async def _until_done(self, work: Callable[[], Awaitable[Any]]) -> None:
         deadline = self.sim.loop.now + PATIENCE
         while True:
             try:
-                await rows(client, text)
+                await work()
             except RemudaError as error:
                 if not error.retryable or self.sim.loop.now > deadline:
                     raise
@@ -386,11 +400,6 @@ def counted(what: str, size: int = 3) -> StepRun:
         run.run()
         _REFERENCES[what, size] = run
     return _REFERENCES[what, size]
-
-
-def reference(what: str, size: int = 3) -> State:
-    """What users see after the statement."""
-    return counted(what, size).after
 
 
 def crash(what: str, stop: int, manner: Manner, size: int = 3) -> StepRun:
