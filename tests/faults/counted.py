@@ -39,6 +39,7 @@ class Counted:
 
     def __init__(self, load: Load, doors: list[int]) -> None:
         self._load = load
+        self._pause = max(PAUSE, load.pause)
         self._stop = threading.Event()
         self._conninfo = psycopg.conninfo.make_conninfo(
             host=",".join("127.0.0.1" for _ in doors),
@@ -126,7 +127,7 @@ class Counted:
         with self._load.connect() as client:
             add = client.prepare(ADD)
             n = 0
-            while not self._stop.wait(PAUSE):
+            while not self._stop.wait(self._pause):
                 n += 1
                 key, began = first + n % KEYS, time.monotonic()
                 try:
@@ -142,7 +143,7 @@ class Counted:
 
         with self._load.connect() as client:
             n = 0
-            while not self._stop.wait(PAUSE):
+            while not self._stop.wait(self._pause):
                 n += 1
                 keys, began = _pair(first, n), time.monotonic()
                 try:
@@ -192,7 +193,7 @@ class Counted:
         self, name: str, first: int, act: Callable[[tuple[int, int]], Awaitable[None]]
     ) -> None:
         n = 0
-        while not await asyncio.to_thread(self._stop.wait, PAUSE):
+        while not await asyncio.to_thread(self._stop.wait, self._pause):
             n += 1
             keys, began = _pair(first, n), time.monotonic()
             try:

@@ -70,7 +70,7 @@ class Pooled:
         """Every increment that was committed is there at the end, and no other."""
         added: Counter[int] = Counter()
         n = 0
-        while not self._stop.wait(0.004):
+        while not self._stop.wait(max(0.004, self._load.pause)):
             n += 1
             key = place * KEYS + n % KEYS
             began = time.monotonic()

@@ -17,7 +17,7 @@ import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
@@ -97,10 +97,12 @@ class Fleet:
         folder: Path,
         members: int,
         settings: Mapping[str, object],
-        program: Program = Program(),
+        program: Program | Sequence[Program] = Program(),
     ) -> None:
+        """``program``: of all members, or of each."""
         self.folder = folder
-        self._programs = [program] * members
+        each = [program] * members if isinstance(program, Program) else list(program)
+        self._programs: list[Program] = each
         self.settings = dict(settings)
         self._held = HeldPorts(4 * members)
         ports = self._held.numbers
@@ -227,6 +229,8 @@ class Load:
     """Workers of every kind over one cluster, and what they have met."""
 
     addresses: list[str]
+    pause: float = 0.0
+    """Seconds, at least, between two requests of a worker: what few requests show costs little."""
     failures: list[str] = field(default_factory=list)
     done: Counter[str] = field(default_factory=Counter)
     longest: dict[str, float] = field(default_factory=dict)
@@ -306,7 +310,7 @@ class Load:
             self.longest[name] = max(self.longest.get(name, 0.0), time.monotonic() - began)
 
     def _running(self, pause: float = 0.004) -> bool:
-        return not self._stop.wait(pause)
+        return not self._stop.wait(max(pause, self.pause))
 
     def _entries(self, place: int) -> None:
         known: dict[int, int] = {}
@@ -504,14 +508,14 @@ class Load:
                     n += 1
                     await asked("put", counters.put(first + n % 200, {"n": n}))
                     await asked("get", counters.get(first + n % 200))
-                    await asyncio.sleep(0.005)
+                    await asyncio.sleep(max(0.005, self.pause))
 
             async def rest() -> None:
                 while not self._stop.is_set():
                     rows = await asked("SELECT", scan())
                     assert rows in {None, BESIDE}, f"{rows} rows"
                     await asked("run_transaction", client.run_transaction(transfer))
-                    await asyncio.sleep(0.01)
+                    await asyncio.sleep(max(0.01, self.pause))
 
             await asyncio.gather(many(), many(), rest())
 

@@ -19,22 +19,7 @@ import remuda
 
 SETTINGS: Final = {"leave_timeout": 30, "data_dir": "data", "return_within": 120}
 RELEASES: Final = "SELECT DISTINCT release, cluster_version FROM sys.members ORDER BY 1"
-CLIENT: Final = """
-import sys
-import remuda
-
-with remuda.connect(sys.argv[1:]) as client:
-    client.sql("CREATE TABLE IF NOT EXISTS by_release (__key BIGINT PRIMARY KEY, n BIGINT)")
-    table = client.map("by_release")
-    table.put_all({key: {"n": key} for key in range(100)})
-    assert table.get(7).n == 7
-    assert client.sql("SELECT sum(n) FROM by_release").scalar() == 4950
-    with client.transaction() as tx:
-        tx.map("by_release").put(7, {"n": 8})
-        tx.sql("UPDATE by_release SET n = n + 1 WHERE __key IN (8, 9)")
-    assert client.sql("SELECT sum(n) FROM by_release").scalar() == 4953
-    print(remuda.__version__)
-"""
+CLIENT: Final = Path(__file__).with_name("client_of_a_release.py")
 
 
 class Upgrades:
@@ -65,28 +50,36 @@ class Upgrades:
 
 
 @contextmanager
-def upgrading(
-    folder: Path, members: int, before: Release, after: Release, **more: object
-) -> Iterator[Upgrades]:
+def upgrading(folder: Path, members: int, before: Release, after: Release) -> Iterator[Upgrades]:
     """A fleet of the release ``before`` under load. The load ends, and is checked, at the end."""
-    with Fleet(folder, members, {**SETTINGS, **more}, before.member) as fleet:
-        load = Load(fleet.addresses)
-        load.begin()
-        try:
-            with Pooled(load, fleet.doors), Counted(load, fleet.doors):
-                found = Upgrades(fleet, load, before, after)
-                yield found
-        finally:
-            load.end()
-        found.check()
+    with (
+        Fleet(folder, members, SETTINGS, before.member) as fleet,
+        under_load(fleet, before, after) as found,
+    ):
+        yield found
 
 
-def use(release: Release, addresses: list[str], folder: Path) -> str:
-    """Put, get, ask and commit with the client of a release; its version."""
-    program = folder / "client.py"
-    program.write_text(CLIENT, encoding="utf-8")
+@contextmanager
+def under_load(
+    fleet: Fleet, before: Release, after: Release, pause: float = 0.0
+) -> Iterator[Upgrades]:
+    """``pause``: seconds, at least, between two requests of a worker."""
+    load = Load(fleet.addresses, pause)
+    load.begin()
+    try:
+        with Pooled(load, fleet.doors), Counted(load, fleet.doors):
+            found = Upgrades(fleet, load, before, after)
+            yield found
+    finally:
+        load.end()
+    found.check()
+
+
+def use(release: Release, addresses: list[str]) -> str:
+    """Put, get, ask, commit and follow changes with the clients of a release, and write and read as
+    Spark's processes do (``client_of_a_release``); its version."""
     done = subprocess.run(
-        [*release.client, str(program), *addresses],
+        [*release.client, str(CLIENT), *addresses],
         capture_output=True,
         text=True,
         check=False,
