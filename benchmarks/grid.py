@@ -105,14 +105,17 @@ def _measured(
 def _ready(
     stack: contextlib.ExitStack, subjects: list[Any], containing: str, without: str
 ) -> Running:
-    """Those asked for, filled, with their clients. A subject of clients in Java has the entries
-    that the one before it, by the peer's client in Python, has written."""
+    """Those asked for, with their clients, and all of them filled."""
     running: Running = []
     for subject in subjects:
         wanted = containing in subject.name and without not in subject.name
         if isinstance(subject, java_subjects.ByJava):
-            if wanted:
-                clients = stack.enter_context(subject.clients())
+            clients = stack.enter_context(subject.clients())
+            reason = clients.fill()  # for the peer's client in Python, too
+            if reason is not None:
+                print(f"({subject.name}: {reason}: not measured, nor by Python)")
+                running = [each for each in running if each[0].pids != subject.pids]
+            elif wanted:
                 running.append((subject, clients, subject.operations))
             continue
         session = subject.session()

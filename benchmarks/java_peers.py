@@ -12,6 +12,7 @@ import hashlib
 import shutil
 import subprocess
 import tempfile
+import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,6 +26,8 @@ CACHE = Path(__file__).resolve().parents[1] / ".cache" / "java-peers"
 MEMBERS = 3
 FETCH = "org.apache.maven.plugins:maven-dependency-plugin:2.8:copy-dependencies"
 FETCH_LIMIT = 300.0
+"""Seconds."""
+FILL_LIMIT = 240.0
 """Seconds."""
 HEAP = ["-XX:+UseSerialGC", "-Xms256m", "-Xmx768m"]
 HAZELCAST_OPENS = [
@@ -212,6 +215,18 @@ class JavaClients:
     def __init__(self, program: subprocess.Popen[str]) -> None:
         self._program = program
 
+    def fill(self) -> str | None:
+        """Write all entries. The reason if that fails, or does not end within FILL_LIMIT."""
+        ending = threading.Timer(FILL_LIMIT, self._program.kill)
+        ending.start()
+        try:
+            self.run("fill", 1, 0.0)
+        except RuntimeError as error:
+            return f"it was not filled ({error})"
+        finally:
+            ending.cancel()
+        return None
+
     def run(self, operation: str, clients: int, seconds: float) -> Figures:
         assert self._program.stdin is not None
         assert self._program.stdout is not None
@@ -225,7 +240,9 @@ class JavaClients:
 
 
 @contextlib.contextmanager
-def java_clients(cluster: JavaCluster, program: str, options: Sequence[str]) -> Iterator[object]:
+def java_clients(
+    cluster: JavaCluster, program: str, options: Sequence[str]
+) -> Iterator[JavaClients]:
     command = [program, *map(str, cluster.ports)]
     with _program(cluster.class_path, options, command, subprocess.DEVNULL) as running:
         if not _says_ready(running):

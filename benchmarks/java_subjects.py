@@ -1,9 +1,9 @@
 """Hazelcast and Ignite as subjects, by their clients in Python and in Java.
 
-The sessions in Python fill the maps for both. Hazelcast keeps entries in its Compact form, Ignite
-as binary objects of a table. Accounts are plain numbers in both. Hazelcast has transactions with
-locks only, and its Python client cannot change an entry at its owner. Ignite's thin clients change
-one entry in a pessimistic transaction.
+The sessions in Python create the maps, and a client in Java fills them for both. Hazelcast
+keeps entries in its Compact form, Ignite as binary objects of a table. Accounts are plain numbers
+in both. Hazelcast has transactions with locks only, and its Python client cannot change an entry at
+its owner. Ignite's thin clients change one entry in a pessimistic transaction.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Any
 
 import java_peers
 from closed_loop import Conflict
-from entry_subjects import KEYS, NAMES, OPENING, EntrySession, Item, pair
+from entry_subjects import KEYS, NAMES, EntrySession, Item, pair
 from java_peers import JavaCluster
 
 
@@ -35,7 +35,7 @@ class ByJava:
     def pids(self) -> tuple[int, ...]:
         return self.cluster.pids
 
-    def clients(self) -> contextlib.AbstractContextManager[object]:
+    def clients(self) -> contextlib.AbstractContextManager[java_peers.JavaClients]:
         return java_peers.java_clients(self.cluster, self.program, self.options)
 
 
@@ -137,10 +137,6 @@ class HazelcastSession(EntrySession):
     def fill(self) -> None:
         for mapping in MAPPINGS:
             self._client.sql.execute(mapping).result()
-        super().fill()
-        accounts = self._client.get_map("accounts").blocking()
-        for start in range(0, KEYS, 10_000):
-            accounts.put_all(dict.fromkeys(range(start, start + 10_000), OPENING))
 
     def rows(self, text: str, argument: object) -> None:
         assert list(self._client.sql.execute(text, argument).result()), argument
@@ -252,7 +248,7 @@ class IgniteSession(EntrySession):
 
         self._client.sql(TABLE)
         self._client.sql("CREATE INDEX items_name ON items (name)")
-        accounts = self._client.get_or_create_cache(
+        self._client.get_or_create_cache(
             {
                 PROP_NAME: "accounts",
                 PROP_CACHE_ATOMICITY_MODE: CacheAtomicityMode.TRANSACTIONAL,
@@ -260,11 +256,6 @@ class IgniteSession(EntrySession):
                 PROP_WRITE_SYNCHRONIZATION_MODE: WriteSynchronizationMode.FULL_SYNC,
             }
         )
-        super().fill()
-        for start in range(0, KEYS, 10_000):
-            accounts.put_all(
-                {(key, self._long): (OPENING, self._long) for key in range(start, start + 10_000)}
-            )
 
     @functools.cached_property
     def _items(self) -> Any:

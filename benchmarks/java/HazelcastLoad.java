@@ -46,7 +46,17 @@ public final class HazelcastLoad {
             "UPDATE items SET stock = stock + 1 WHERE __key = ?",
             (long) chance.nextInt(Load.KEYS)).close());
         operations.put("2 keys, pessimistic", chance -> transfer(client, chance));
-        Load.serve(operations);
+        IMap<Long, Long> accounts = client.getMap("accounts");
+        Load.serve(operations, first -> {
+            Map<Long, GenericRecord> some = new LinkedHashMap<>();
+            Map<Long, Long> balances = new LinkedHashMap<>();
+            for (int key = first; key < first + Load.FILL_BATCH; key++) {
+                some.put((long) key, item(key));
+                balances.put((long) key, Load.OPENING);
+            }
+            items.putAll(some);
+            accounts.putAll(balances);
+        });
     }
 
     private static GenericRecord item(int key) {

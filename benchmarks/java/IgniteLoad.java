@@ -2,6 +2,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Random;
+import java.util.stream.IntStream;
 import org.apache.ignite.Ignition;
 import org.apache.ignite.binary.BinaryObject;
 import org.apache.ignite.cache.query.SqlFieldsQuery;
@@ -33,13 +34,7 @@ public final class IgniteLoad {
         });
         operations.put("put", chance -> {
             int key = chance.nextInt(Load.KEYS);
-            items.put((long) key, client.binary().builder("Item")
-                .setField("NAME", "name" + key % Load.NAMES)
-                .setField("CATEGORY", "c" + key % 7)
-                .setField("PRICE", key * 1.5)
-                .setField("SMALL", key % 100)
-                .setField("STOCK", (long) key)
-                .build());
+            items.put((long) key, item(client, key));
         });
         operations.put("compute", chance -> {
             long key = chance.nextInt(Load.KEYS);
@@ -54,7 +49,26 @@ public final class IgniteLoad {
             "UPDATE items SET stock = stock + 1 WHERE id = ?", (long) chance.nextInt(Load.KEYS)));
         operations.put("2 keys, serializable", chance -> transfer(client, accounts, false, chance));
         operations.put("2 keys, pessimistic", chance -> transfer(client, accounts, true, chance));
-        Load.serve(operations);
+        Load.serve(operations, first -> {
+            Map<Long, BinaryObject> some = new LinkedHashMap<>();
+            for (int key = first; key < first + Load.FILL_BATCH; key++) {
+                some.put((long) key, item(client, key));
+            }
+            items.putAll(some);
+            // One by one: a large putAll never ended in a cache with transactions.
+            IntStream.range(first, first + Load.FILL_BATCH).parallel()
+                .forEach(key -> accounts.put((long) key, Load.OPENING));
+        });
+    }
+
+    private static BinaryObject item(IgniteClient client, int key) {
+        return client.binary().builder("Item")
+            .setField("NAME", "name" + key % Load.NAMES)
+            .setField("CATEGORY", "c" + key % 7)
+            .setField("PRICE", key * 1.5)
+            .setField("SMALL", key % 100)
+            .setField("STOCK", (long) key)
+            .build();
     }
 
     private static void rows(IgniteClient client, String text, Object argument) {

@@ -11,6 +11,8 @@ import java.util.concurrent.ThreadLocalRandom;
 final class Load {
     static final int KEYS = 100_000;
     static final int NAMES = 20_000;
+    static final int FILL_BATCH = 5_000;
+    static final long OPENING = 1_000;
     private static final double WARM_UP = 0.3;
     private static final double LATEST = 30.0;
 
@@ -35,8 +37,21 @@ final class Load {
         return new long[] {Math.min(one, other), Math.max(one, other)};
     }
 
-    /** Answers each line "OPERATION;CLIENTS;SECONDS" by one: "rate p50 p99 failed", or "error: ...". */
-    static void serve(Map<String, Operation> operations) throws Exception {
+    /** Writes the entries that have this key and those after it, FILL_BATCH of them. */
+    interface Fill {
+        void from(int first);
+    }
+
+    /**
+     * Answers each line "OPERATION;CLIENTS;SECONDS" by one: "rate p50 p99 failed", or "error: ...".
+     * The operation "fill" writes all entries, once.
+     */
+    static void serve(Map<String, Operation> operations, Fill fill) throws Exception {
+        operations.put("fill", nobody -> {
+            for (int first = 0; first < KEYS; first += FILL_BATCH) {
+                fill.from(first);
+            }
+        });
         System.out.println("ready");
         System.out.flush();
         BufferedReader lines = new BufferedReader(new InputStreamReader(System.in));
@@ -45,7 +60,13 @@ final class Load {
             String answer;
             try {
                 Operation operation = operations.get(words[0]);
-                answer = measured(operation, Integer.parseInt(words[1]), Double.parseDouble(words[2]));
+                if (words[0].equals("fill")) {
+                    operation.run(null);
+                    answer = "0 0 0 0";
+                } else {
+                    answer = measured(
+                        operation, Integer.parseInt(words[1]), Double.parseDouble(words[2]));
+                }
             } catch (Exception error) {
                 answer = "error: " + String.valueOf(error).replace('\n', ' ');
             }
