@@ -85,7 +85,7 @@ def last_models() -> sa.MetaData:
 
 @pytest.fixture
 def project(door, tmp_path):
-    """A project whose ini file has the address of the door, and the line of docs/postgres.md."""
+    """A project whose ini file has the address of the door, and nothing else."""
     (tmp_path / "scripts/versions").mkdir(parents=True)
     (tmp_path / "scripts/env.py").write_text(ENVIRONMENT)
     (tmp_path / "scripts/script.py.mako").write_text(TEMPLATE)
@@ -95,7 +95,6 @@ def project(door, tmp_path):
         ("script_location", str(tmp_path / "scripts")),
         ("path_separator", "os"),
         ("sqlalchemy.url", url),
-        ("sqlalchemy.isolation_level", "AUTOCOMMIT"),
     ):
         config.set_main_option(name, value)
     engine = sa.create_engine(url)

@@ -49,7 +49,7 @@ class Book(Base):
 @pytest.fixture(scope="module")
 def engine(door):
     made = sa.create_engine(f"postgresql+psycopg://bob@{door['host']}:{door['port']}/shop")
-    with made.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+    with made.begin() as connection:
         connection.execute(sa.schema.CreateSchema("orm"))
         Base.metadata.create_all(connection)
     yield made

@@ -61,10 +61,8 @@ def by_copy(target: Any, connection: Any, keys: list[str], rows: Any) -> None:
 
 @pytest.fixture
 def engine(door):
-    """One whose transactions may have definitions: pandas creates its tables in them."""
     url = f"postgresql+psycopg://{door['user']}@{door['host']}:{door['port']}/{door['database']}"
-    setting = "-c definitions_in_transactions=commit"
-    made = sa.create_engine(url, connect_args={"options": setting})
+    made = sa.create_engine(url)
     with made.begin() as connection:
         connection.exec_driver_sql("CREATE SCHEMA IF NOT EXISTS frames")
     yield made
