@@ -46,7 +46,7 @@ the tests: no interpreter and no import of a member depends on them."""
 class ForkServer:
     """One process that forks members on request. It ends with this one."""
 
-    def __init__(self) -> None:
+    def __init__(self, environment: Mapping[str, str]) -> None:
         self._requests, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         program = Path(__file__).with_name("fork_server.py")
         with theirs:
@@ -54,7 +54,7 @@ class ForkServer:
                 [sys.executable, "-P", str(program), str(theirs.fileno())],
                 stdin=subprocess.DEVNULL,
                 pass_fds=[theirs.fileno()],
-                env={**os.environ, "OPENBLAS_NUM_THREADS": "1"},
+                env={**environment, "OPENBLAS_NUM_THREADS": "1"},
                 start_new_session=True,
             )
 
@@ -107,6 +107,9 @@ class ForkedStarts:
         if not sys.platform.startswith("linux"):
             return  # no process can adopt the children of others
         starts = self
+        # Not that of the first start: the test that starts a member may have variables of its own,
+        # and all that follow would start their members for real.
+        self._environment = dict(os.environ)
 
         def execute_child(popen: Any, *arguments: Any) -> None:
             given = starts._signature.bind(popen, *arguments).arguments
@@ -131,7 +134,7 @@ class ForkedStarts:
         if any(given[name] != value for name, value in UNUSUAL.items()):
             return False
         own = os.environ if given["env"] is None else given["env"]
-        return _essential(own) == _essential(self._environment or os.environ)
+        return _essential(own) == _essential(self._environment)
 
     def _fork(self, popen: Any, given: Mapping[str, Any]) -> None:
         environment = dict(os.environ if given["env"] is None else given["env"])
@@ -155,8 +158,7 @@ class ForkedStarts:
 
     def _server(self) -> ForkServer:
         if not self._servers:
-            self._environment = dict(os.environ)
-            self._servers = [ForkServer() for _ in range(SERVERS)]
+            self._servers = [ForkServer(self._environment) for _ in range(SERVERS)]
             self._next = cycle(self._servers)
         return next(self._next)
 
