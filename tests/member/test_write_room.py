@@ -393,7 +393,8 @@ def test_a_map_with_max_bytes_and_without_eviction_refuses_writes(in_cluster: In
         [(shares,)] = await client.sql("SELECT sum(bytes_limit) FROM sys.map_parts WHERE name='t'")
         assert limit - 2 <= shares <= limit
         await client.sql("ALTER TABLE t SET (max_bytes = '1 GB')")
-        await until(lambda: cluster.member(1).core.room.map_limit(schema.map_id) != limit // 2)
+        rooms = [cluster.member(number).core.room for number in (1, 2)]
+        await until(lambda: all((room.map_limit(schema.map_id) or 0) > limit for room in rooms))
         await client.put(schema, (7_000_000, TEXT))
 
     in_cluster(scenario, members=2, backups=1)
