@@ -70,7 +70,7 @@ def test_a_copy_has_the_comments_that_it_asks_for(noted):
         (
             "CONSTRAINT positiv ON noted",
             "42704",
-            'constraint "positiv" of relation "noted" does not exist',
+            'constraint "positiv" for table "noted" does not exist',
         ),
         ("CONSTRAINT positive ON nothing", "42P01", 'relation "nothing" does not exist'),
         ("TRIGGER positive ON noted", "0A000", "COMMENT ON this is not supported"),
