@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import datetime as dt
 import io
+import os
+import time
 import uuid
 from decimal import Decimal
 from pathlib import Path
@@ -28,6 +30,9 @@ def site(door, tmp_path_factory):
     patch.setenv("DOOR_HOST", door["host"])
     patch.setenv("DOOR_PORT", str(door["port"]))
     patch.setenv("DJANGO_SETTINGS_MODULE", "settings")
+    # Django sets the time zone of the process. Left behind, it would have the members of later
+    # tests started for real.
+    patch.setenv("TZ", os.environ.get("TZ", "UTC"))
     import django  # noqa: PLC0415
     from django.db import connection  # noqa: PLC0415
 
@@ -38,6 +43,7 @@ def site(door, tmp_path_factory):
     yield connection
     connection.close()
     patch.undo()
+    time.tzset()
 
 
 def command(*words: str, **options: object) -> str:
